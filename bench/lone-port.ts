@@ -15,6 +15,7 @@ export class LonePort implements NetworkPort {
   readonly mappable = (): boolean => false;
   readonly reachable = (): boolean => true;
   readonly ordering = (): number => VisibleTo.none;
+  readonly setWays: () => void = nothing;
   readonly post = (): boolean => true;
   readonly commanded: () => void = nothing;
   readonly beginEra: () => void = nothing;

@@ -224,6 +224,11 @@ export interface Backend {
   /** Start and end of a finished record in nanoseconds (timing on). Same validity as `status`. */
   startOf(queue: QueueId, seq: number): number;
   endOf(queue: QueueId, seq: number): number;
+  /**
+   * Where and how the bytes of a finished receive have come, by the number that its command has for that (`LaneCommand`). Same validity as
+   * `status`.
+   */
+  arrivalOf(lane: QueueId, seq: number): number;
   /** The driver's words for the last failure on a queue. */
   lastError(queue: QueueId): string;
 

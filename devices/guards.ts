@@ -118,6 +118,10 @@ export interface Guards {
   receiveOnce: boolean;
   /** Offers leave room for the largest task in one piece (stages/comm-in.ts). */
   offerRoom: boolean;
+  /** Receives that have memory on a device before their announcement leave room for the largest task, wherever they lie. */
+  aheadRoom: boolean;
+  /** They count as offered: tasks before them do not wait for their end. */
+  aheadHeld: boolean;
   /** A task for which offers leave no room lets others pass (stages/alloc.ts). */
   offerAside: boolean;
   /** No task waits for room on the host while offers of only copies hold all pinned memory (stages/alloc.ts). */
@@ -363,6 +367,8 @@ const all: Guards = {
   networkFlush: true,
   receiveOnce: true,
   offerRoom: true,
+  aheadRoom: true,
+  aheadHeld: true,
   offerAside: true,
   hostOffers: true,
   movementWake: true,

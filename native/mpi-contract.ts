@@ -82,6 +82,8 @@ export const NetMode = {
   staged: 1,
   /** The receiver reads it from the sender's memory, which it has mapped. */
   mapped: 2,
+  /** Of a receive that was commanded before its announcement: as the table says that was given to `open`. */
+  open: 3,
 } as const;
 
 /** The readers that must see the network's writes to a GPU's memory: that GPU, or all readers there. CUDA's numbers. */
@@ -255,7 +257,10 @@ export interface NetAddon {
    * thread first: an MPI library that takes device pointers binds itself to it.
    */
   start(gpu: NetGpu | undefined): Promise<NetFacts>;
-  /** Collective over all ranks. One session at a time. */
+  /**
+   * Collective over all ranks. One session at a time. `ways`: how bytes travel to receives that leave it open, a `NetMode` per rank, memory space
+   * there (of `NetLimit.spaces`), and memory space here. It is complete before such a receive is commanded.
+   */
   open(
     options: NetOptions,
     words: Int32Array,
@@ -263,6 +268,7 @@ export interface NetAddon {
     events: Int32Array,
     outbox: Uint8Array,
     inbox: Uint8Array,
+    ways: Uint8Array,
   ): Promise<NetOpened>;
   /**
    * Seconds of one transfer by hand between ranks 0 and 1; all ranks call it, before `open`. 'host', 'emulated', 'gpu':

@@ -166,6 +166,8 @@ export interface NetSession {
   readonly events: Int32Array;
   readonly outbox: Uint8Array;
   readonly inbox: Uint8Array;
+  /** A `NetMode` per rank, memory space there, and memory space here (`NetAddon.open`). */
+  readonly ways: Uint8Array;
   wake(): void;
   /** Releases the shared memory; after `closed` or `lost`. */
   end(): void;
@@ -223,9 +225,12 @@ export async function openMpi(
   };
   const outbox = bytes();
   const inbox = bytes();
+  const ways = new Uint8Array(
+    new SharedArrayBuffer(facts.size * NetLimit.spaces * options.spaces.length),
+  );
   let opened: NetOpened;
   try {
-    opened = await addon.open(options, words, commands, events, outbox, inbox);
+    opened = await addon.open(options, words, commands, events, outbox, inbox, ways);
   } catch (error) {
     throw new MpiError(
       'MPI_START',
@@ -242,6 +247,7 @@ export async function openMpi(
     events,
     outbox,
     inbox,
+    ways,
     wake: () => addon.wake(),
     end: () => addon.end(),
     deadline: addon,

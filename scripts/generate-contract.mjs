@@ -28,16 +28,23 @@ const contracts = [
   },
 ];
 const numbers = 'native/contract-numbers.ts';
+/** Tables of functions that one addon calls in another one. */
+const shared = ['native/include/headrace/doorbell.h', 'native/include/headrace/lanes.h'];
 
 /**
- * The number of a contract: a hash of its tables and interfaces. Comments and layout do not count. An addon that was built
- * from another contract has another number.
+ * The number of a contract: a hash of its tables and interfaces, and of the functions that addons share. Comments and layout do not
+ * count. An addon that was built from another contract has another number.
  */
 function numberOf(text) {
   const ts = typescript();
   const file = ts.createSourceFile('contract.ts', text, ts.ScriptTarget.ES2022);
   const bare = ts.createPrinter({ removeComments: true }).printFile(file);
-  return createHash('sha256').update(bare).digest().readUInt32LE(0) & 0x7fffffff;
+  const hash = createHash('sha256').update(bare);
+  for (const header of shared) {
+    const code = readFileSync(`${root}/${header}`, 'utf8').replaceAll(/\/\/.*$/gm, '');
+    hash.update(code.replaceAll(/\s+/g, ' '));
+  }
+  return hash.digest().readUInt32LE(0) & 0x7fffffff;
 }
 
 /** The exported tables of a contract: name -> { key: number }. Types vanish when transpiled. */

@@ -2,12 +2,14 @@
 //
 // A receive is a task of its own on the network device. It writes the datum, so the graph orders it against local
 // readers and writers. Therefore a consumer finds its remote inputs in local memory here, and holds nothing while it
-// waits for them. A receive gets memory only after its bytes are announced, so a slow rank blocks no memory. This file
-// decides the space of that memory.
+// waits for them. A receive gets memory on a device before its bytes are announced if that is free and few bytes are held so: its copy counts
+// as offered, because both are held until other ranks have done their part. Otherwise it gets memory after the announcement, so a
+// slow rank blocks little memory. This file decides the space of that memory.
 
 import { guards } from '../devices/guards.js';
 import { type DatumId, HOST, type SpaceId } from '../devices/handles.js';
 import { NO_BLOCK } from '../devices/memory/directory.js';
+import type { MemorySpace } from '../devices/memory/space.js';
 import { roundedBytes } from '../devices/memory/zone.js';
 import type { StageContext } from './context.js';
 import { roomFor } from './next-use.js';
@@ -15,6 +17,8 @@ import { Outcome } from './stage.js';
 
 /** Share of a device's memory that receives under way may hold. Copies offered to other ranks may hold as much. */
 const CREDIT_SHARE = 0.25;
+/** Share of the credits of offers that receives before their announcement may take. */
+const AHEAD_SHARE = 0.5;
 
 /**
  * Byte credits of the network, per space. An offered copy stays pinned until the other rank has taken it. That may take
@@ -44,6 +48,44 @@ export function commIn(_x: StageContext, _row: number): number {
   return Outcome.advance;
 }
 
+/**
+ * Grants memory on device `s` for a receive of datum `d` that is not announced yet; false: it waits for its announcement. Such receives
+ * take a part of the credits of offers.
+ */
+export function grantAhead(
+  x: StageContext,
+  credits: NetworkCredits,
+  d: DatumId,
+  s: SpaceId,
+): boolean {
+  const dir = x.directory;
+  const space = x.spaces[s];
+  if (space.waiters.length > 0) return false;
+  if (guards.aheadRoom && !leavesRoom(space, credits, roundedBytes(dir.bytes[d]))) return false;
+  const c = d * dir.spaces + s;
+  if (dir.block[c] === NO_BLOCK) {
+    // Nothing leaves the device for data that may come late.
+    const offset = space.zone.allocate(dir.bytes[d]);
+    if (offset < 0) return false;
+    dir.block[c] = offset;
+  }
+  if (guards.aheadHeld) space.offered.add(d);
+  return true;
+}
+
+/** Whether `bytes` more may be held for another rank's time, wherever they lie: the largest task finds room in one piece. */
+function leavesRoom(
+  { index: s, offered, zone, reachable }: MemorySpace,
+  credits: NetworkCredits,
+  bytes: number,
+): boolean {
+  const floor = credits.floor[s];
+  const withinShare = offered.bytes + bytes <= credits.limit[s] * AHEAD_SHARE;
+  const hasRoomNow = reachable - bytes >= floor;
+  const least = floor + credits.inFlight[s];
+  return withinShare && hasRoomNow && offered.leaveStretches(least, zone.capacity, bytes);
+}
+
 /** The space from which datum `d` is offered: its own space while the credits last, else the host. Takes the credits. */
 export function grantOffer(x: StageContext, credits: NetworkCredits, d: DatumId): SpaceId {
   const dir = x.directory;
@@ -65,7 +107,7 @@ export function holdOffer(x: StageContext, d: DatumId): void {
   host.wakeLine();
 }
 
-/** An offer of datum `d` from space `s` is over: the tasks that stepped aside for it stand in line again. */
+/** An offer of datum `d` from space `s` is over, or a receive there that had its memory ahead: the tasks that stepped aside for it stand in line again. */
 export function returnOffer(x: StageContext, s: SpaceId, d: DatumId): void {
   const { offered, aside } = x.spaces[s];
   offered.remove(d);

@@ -24,7 +24,7 @@ import { Execution } from './task-table.js';
 /** Arguments of a command: offset, bytes and era, then those that the parcel names; of an offer also four of its own. */
 const FIXED_ARGS = 3;
 const OFFER_ARGS = 7;
-/** Arguments of a receive: also its key, and of an announced one how it arrives. */
+/** Arguments of a receive: also its key, and of one with an arrival how it comes. */
 const RECEIVE_ARGS = 4;
 
 /**

@@ -4,12 +4,11 @@
 // Invariant: the parcel of a live send or receive that has been handed over is in `StageContext.parcels`, at the number that its task
 // has as its parameter. Rows change when the window grows.
 
-/** How an announced version comes. */
+/** How a long version comes. */
 export interface ParcelArrival {
-  readonly way: 'direct' | 'staged' | 'ipc';
   /** A `WireMode`. */
   readonly mode: number;
-  /** A `VisibleTo`. */
+  /** A `VisibleTo`: the flush that the bytes need if they come directly. */
   readonly scope: number;
 }
 
@@ -22,7 +21,7 @@ export interface Parcel {
   readonly key: number;
   /** Of an offer: the number for its end. */
   readonly number: number;
-  /** Of a receive whose announcement has come: how the bytes travel, and the flush that they need. */
+  /** Of a receive whose announcement has come, or that has memory on a device before: how the bytes travel, and the flush that they need. */
   readonly arrival: ParcelArrival | undefined;
   /** Of a send or offer: pairs (rank, key of its receive). */
   readonly destinations: readonly number[];

@@ -1,5 +1,6 @@
 // The copies of one memory space that are offered to other ranks. An offered copy keeps its place until every receiver
-// has it. That moment depends on other ranks.
+// has it. That moment depends on other ranks. So does the end of a receive that has its memory before its version is announced: its copy
+// counts as offered.
 // Invariant: `counts` holds, per datum, the number of offers of its copy here; each offer has at most one pin.
 import { type DatumId, NO_DATUM, type SpaceId } from '../handles.js';
 import { CopyState } from './coherency.js';
@@ -61,9 +62,14 @@ export class OfferedCopies {
    */
   hasStretch(least: number, capacity: number, also: DatumId = NO_DATUM): boolean {
     const more = also >= 0 ? roundedBytes(this.directory.bytes[also]) : 0;
-    const stretches = this.counts.size + 2;
-    if (capacity - this.bytes - more >= least * stretches) return true;
-    return this.largestStretch(capacity, also) >= least;
+    return (
+      this.leaveStretches(least, capacity, more) || this.largestStretch(capacity, also) >= least
+    );
+  }
+
+  /** Whether one stretch is at least `least` bytes long, wherever the offered copies lie and another one of `more` bytes. */
+  leaveStretches(least: number, capacity: number, more: number): boolean {
+    return capacity - this.bytes - more >= least * (this.counts.size + 2);
   }
 
   /**

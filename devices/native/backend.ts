@@ -26,6 +26,7 @@ import type {
   SteeredKernelParameter,
 } from '../backend.js';
 import { FIRST_QUEUE, type QueueId, type SpaceId, type TaskId } from '../handles.js';
+import { ARRIVAL_ARGUMENT } from '../network/ways.js';
 import { type ExportedSpace, exportedSpaces, queuesOf, spacesOf } from './description.js';
 import { Doorbells } from './doorbells.js';
 import { NativeGraphs } from './graphs.js';
@@ -291,6 +292,11 @@ export class NativeBackend implements Backend {
 
   endOf(queue: QueueId, seq: number): number {
     return this.times[queue][((seq - 1) & this.mask) * Times.doubles + Times.end];
+  }
+
+  arrivalOf(lane: QueueId, seq: number): number {
+    const base = ((seq - 1) & this.mask) * Record.doubles + Record.argument;
+    return this.doubles[lane][base + ARRIVAL_ARGUMENT];
   }
 
   lastError(queue: QueueId): string {

@@ -120,6 +120,15 @@ export class NativeNetwork implements NetworkPort {
     return this.spaces[space]?.writeOrdering ?? VisibleTo.none;
   }
 
+  setWays(way: (rank: number, fromSpace: number, space: number) => number): void {
+    const { ways } = this.session;
+    const own = this.spaces.length;
+    for (let rank = 0; rank < this.size; rank++)
+      for (let from = 0; from < NetLimit.spaces; from++)
+        for (let space = 0; space < own; space++)
+          ways[(rank * NetLimit.spaces + from) * own + space] = way(rank, from, space);
+  }
+
   post(rank: number, bytes: Uint8Array): boolean {
     const { length } = bytes;
     const padded = (length + 7) & ~7;

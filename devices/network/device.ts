@@ -13,7 +13,7 @@ import {
   type NetworkSink,
   OUTCOME_NAMES,
 } from './port.js';
-import { flushFor, WAYS, wayBetween } from './ways.js';
+import { flushFor, MODES, WAYS, wayBetween } from './ways.js';
 import { eachRecord, payloadOf, Wire, WireWriter } from './wire.js';
 
 /** Bytes of a letter besides the version and the ranks to which it goes on, and some to spare (native/mpi/lane_server.h). */
@@ -40,6 +40,8 @@ export class NetworkDevice implements NetworkSink {
     this.spaces = spaces;
     this.options = options;
     this.listener = listener;
+    if (!port.hostOnly)
+      port.setWays((rank, fromSpace, space) => MODES[wayBetween(this, rank, fromSpace, space)]);
   }
 
   /** Whether a payload of that size travels in its message. */

@@ -35,8 +35,11 @@ export const OUTCOME_NAMES: readonly string[] = [
   'flushing writes of the network to device memory took too long',
 ];
 
-/** How bytes travel; both ends use the same. `mapped`: the receiver reads memory of the sender. */
-export const WireMode = { direct: 0, staged: 1, mapped: 2 } as const;
+/**
+ * How bytes travel; both ends use the same. `mapped`: the receiver reads memory of the sender. `open`: a receive that is commanded
+ * before its version is announced leaves that to the message layer (`NetworkPort.setWays`).
+ */
+export const WireMode = { direct: 0, staged: 1, mapped: 2, open: 3 } as const;
 
 /**
  * The readers that see the network's writes to a GPU's memory: none for sure, that GPU, or all readers of that memory. A
@@ -85,6 +88,9 @@ export interface NetworkPort {
   reachable(rank: number, space: number): boolean;
   /** A `VisibleTo`: the readers that see writes of the network to `space` of this rank once these are reported complete. */
   ordering(space: number): number;
+
+  /** The `WireMode` of bytes from `fromSpace` of `rank` into `space` of this rank, for receives that leave it open. */
+  setWays(way: (rank: number, fromSpace: number, space: number) => number): void;
 
   /** Sends a control message; false when there is no room now: try again after the next poll. */
   post(rank: number, bytes: Uint8Array): boolean;

@@ -56,6 +56,11 @@ export class ReceiveLanes {
     return this.freeCount === 1;
   }
 
+  /** Whether more than half of the lanes are free, and so not only the last one. */
+  get isHalfFree(): boolean {
+    return this.freeCount > 1 && this.freeCount * 2 > this.all.length;
+  }
+
   /** Receive `id` takes a free lane. `d`: its datum, if the next receive of that may stand behind it. */
   take(lane: QueueId, id: TaskId, d: DatumId = NO_DATUM): void {
     this.freeCount--;

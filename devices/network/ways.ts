@@ -21,6 +21,9 @@ const MODE_COUNT = 4;
 /** The way with that number. */
 export const WAYS: readonly FetchedWay[] = ['direct', 'staged', 'ipc'];
 
+/** Place of the number of an arrival among the arguments of a receive. */
+export const ARRIVAL_ARGUMENT = 4;
+
 /** Where and how announced bytes come, as one number: the command of their receive is then one record. */
 export function arrivalNumber(space: number, mode: number, scope: number): number {
   return space + SPACES * (mode + MODE_COUNT * scope);

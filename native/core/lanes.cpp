@@ -58,6 +58,12 @@ Lanes::Lanes(Runtime& runtime, std::int32_t first) : runtime_(runtime), first_(f
     const Queue* target = of(self).runtime_.queue(queue);
     return target == nullptr ? 0 : target->completed();
   };
+  table_.setArgument = [](void* self, std::int32_t number, std::int32_t sequence,
+                          std::int32_t argument, double value) {
+    if (argument < 0 || argument >= Record::inlineArguments) return;
+    auto* numbers = reinterpret_cast<double*>(of(self).lane(number).record(sequence));
+    numbers[Record::argument + argument] = value;
+  };
 }
 
 Lanes::~Lanes() {

@@ -146,13 +146,14 @@ SessionOptions optionsOf(const Napi::CallbackInfo& info) {
   options.memory.events = static_cast<Record*>(dataOf(info[3]));
   options.memory.outbox = static_cast<std::uint8_t*>(dataOf(info[4]));
   options.memory.inbox = static_cast<std::uint8_t*>(dataOf(info[5]));
+  options.memory.ways = static_cast<const std::uint8_t*>(dataOf(info[6]));
   return options;
 }
 
 Napi::Value open(const Napi::CallbackInfo& info) {
   const Napi::Env env = info.Env();
   Napi::Object views = Napi::Object::New(env);
-  for (std::uint32_t i = 1; i < 6; ++i) views[i] = info[i];
+  for (std::uint32_t i = 1; i < 7; ++i) views[i] = info[i];
   auto* instance = env.GetInstanceData<Instance>();
   instance->views = Napi::Persistent(views);
   auto options = std::make_shared<SessionOptions>(optionsOf(info));

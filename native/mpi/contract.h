@@ -6,7 +6,7 @@
 namespace headrace {
 
 /// Differs for every other contract: the loader compares it.
-inline constexpr std::int32_t netContractNumber = 805102221;
+inline constexpr std::int32_t netContractNumber = 1087085092;
 
 namespace NetCommand {
 inline constexpr std::int32_t message = 1;
@@ -50,6 +50,7 @@ namespace NetMode {
 inline constexpr std::int32_t direct = 0;
 inline constexpr std::int32_t staged = 1;
 inline constexpr std::int32_t mapped = 2;
+inline constexpr std::int32_t open = 3;
 }  // namespace NetMode
 
 namespace NetScope {

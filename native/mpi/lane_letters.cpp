@@ -111,7 +111,7 @@ bool LaneServer::takeReply(std::int32_t rank, const double* values, std::size_t 
     const double number = count == 2 ? values[1] - kFirstTag : -1;
     if (!isWhole(number, lanes_.count - 1)) return false;
     const Lane& lane = all_[static_cast<std::size_t>(number)];
-    const bool asks = lane.fetch == Fetch::underWay && lane.mode() != NetMode::mapped;
+    const bool asks = lane.fetch == Fetch::underWay && lane.mode != NetMode::mapped;
     if (asks && lane.letter.back() == rank) {
       transport_.cancelBytes(lane.number);
     }

@@ -18,6 +18,7 @@ namespace {
 constexpr std::size_t kSendArguments = 3;
 constexpr std::size_t kReceiveArguments = 4;
 constexpr std::size_t kAnnouncedArguments = 5;
+constexpr std::int32_t kArrivalArgument = 4;
 /// The arguments of an offer before its destinations: the number for its end, the key of the version that it passes on, its
 /// memory space and its priority.
 constexpr std::size_t kRequestArgument = 3;
@@ -247,6 +248,7 @@ void LaneServer::read(Lane& lane) {
   }
   lane.refusal = check(lane);
   if (lane.refusal != Status::ok) return;
+  lane.mode = lane.commandedMode();
   lane.data = options_.spaces[static_cast<std::size_t>(lane.space())].base + wholeOf(lane.offset());
   // While it waits, so that only its bytes are copied once its event has happened.
   if (lane.opcode == Opcode::send && lane.arguments.size() == kSendArguments + 2) {
@@ -273,7 +275,7 @@ std::int32_t LaneServer::check(const Lane& lane) const {
     const bool known = count == kReceiveArguments ||
                        (count == kAnnouncedArguments &&
                         isWhole(lane.arguments[4], kSpaces * kModes * (NetScope::all + 1) - 1) &&
-                        lane.mode() <= NetMode::mapped);
+                        lane.commandedMode() <= NetMode::open);
     if (!known) return Status::badArguments;
   } else if (lane.opcode == Opcode::deliver) {
     if (count != kSendArguments + 2) return Status::badArguments;
@@ -452,12 +454,24 @@ bool LaneServer::isReceived(Lane& lane, std::int32_t& status) {
     status = Status::truncated;
     decline(lane.letter);
   } else {
-    if (isLost_ || !mayFetch(lane)) return false;
+    if (isLost_) return false;
+    if (lane.mode == NetMode::open) choose(lane);
+    if (!mayFetch(lane)) return false;
     fetch(lane);
     return lane.fetch == Fetch::over && isReceived(lane, status);
   }
   if (!lane.hasLetter) expected_.erase(lane.address());
   return true;
+}
+
+/// How the bytes of a receive come that was commanded before its announcement. The engine finds it in the command.
+void LaneServer::choose(Lane& lane) {
+  const AnnouncementTail tail = tailOf(lane.letter);
+  lane.mode = transport_.wayFrom(tail.rank, tail.space, lane.space());
+  const std::int32_t scope = lane.mode == NetMode::direct ? lane.scope() : NetScope::none;
+  lane.arguments[kArrivalArgument] = lane.space() + kSpaces * (lane.mode + kModes * scope);
+  lanes_.setArgument(lanes_.self, lane.number, after(lane.over, 1), kArrivalArgument,
+                     lane.arguments[kArrivalArgument]);
 }
 
 /// Whether a receive may fetch its bytes now; otherwise it waits until others have theirs.
@@ -484,12 +498,12 @@ void LaneServer::fetch(Lane& lane) {
   const std::int32_t tag = kFirstTag + lane.number;
   lane.fetch = Fetch::underWay;
   lane.fetchStart = startTime();
-  if (lane.mode() == NetMode::mapped) {
+  if (lane.mode == NetMode::mapped) {
     transport_.readBytes(rank, space, offset, place(lane), lane.bytes(), lane.number);
     return;
   }
   if (lane.isStaged()) ++staged_;
-  transport_.receiveBytes(rank, tag, place(lane), lane.bytes(), lane.number, lane.mode(),
+  transport_.receiveBytes(rank, tag, place(lane), lane.bytes(), lane.number, lane.mode,
                           lane.scope());
   if (lane.fetch == Fetch::over) {
     decline(lane.letter);
@@ -506,7 +520,7 @@ void LaneServer::fetched(std::int32_t lane, std::int32_t status) {
   each.fetch = Fetch::over;
   each.outcome = status;
   if (each.isStaged()) --staged_;
-  if (each.mode() != NetMode::mapped) {
+  if (each.mode != NetMode::mapped) {
     const bool isOver =
         status == NetStatus::ok || status == NetStatus::cancelled || status == NetStatus::lost;
     if (!isOver) failBranches(each.address());

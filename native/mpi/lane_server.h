@@ -23,6 +23,7 @@
 // - letters between two ranks may come in any order (mailbox.h): what answers a letter names it;
 // - a receive takes the letter with its era and key, whichever comes first; no letter is taken twice. A version that comes for a
 //   receive at the head of its lane whose wait is over is not kept: it goes to its place at once;
+// - a receive that leaves open how its bytes come learns it from its announcement, before it asks for them;
 // - an announcement is answered once: by the receive that takes it, when the engine refuses it, or when its era is over. A receive asks when its wait is
 //   over, so its bytes go straight to their place, and it does not end while they may still come;
 // - at most `kMostStaged` receives through staging buffers are under way, the most urgent first: with more, other transfers could
@@ -183,14 +184,16 @@ class LaneServer {
     /// Of a receive that has its letter: that one; an announcement ends with its offer and the rank from which it came. Of a
     /// send with one destination, until it leaves: its letter without the bytes.
     Letter letter;
+    /// The NetMode of an announced receive.
+    std::int32_t mode = 0;
     /// A NetStatus, and when it began.
     std::int32_t outcome = 0;
     double fetchStart = 0;
 
     double offset() const { return arguments[0]; }
     double bytes() const { return arguments[1]; }
-    /// Of a receive: a NetMode and a NetScope.
-    std::int32_t mode() const { return arrival() / kSpaces % kModes; }
+    /// Of a receive: the NetMode that its command asks for, and a NetScope.
+    std::int32_t commandedMode() const { return arrival() / kSpaces % kModes; }
     std::int32_t scope() const { return arrival() / (kSpaces * kModes); }
     std::int32_t space() const {
       return opcode == Opcode::offer ? static_cast<std::int32_t>(arguments[5])
@@ -200,7 +203,7 @@ class LaneServer {
     bool awaitsLetter() const {
       return read && happened && opcode == Opcode::receive && !hasLetter && refusal == Status::ok;
     }
-    bool isStaged() const { return opcode == Opcode::receive && mode() == NetMode::staged; }
+    bool isStaged() const { return opcode == Opcode::receive && mode == NetMode::staged; }
     Address address() const { return {arguments[2], arguments[3]}; }
 
    private:
@@ -247,6 +250,7 @@ class LaneServer {
   bool isCancelled(const Lane& lane) const;
   static bool isWithdrawn(const Lane& lane) { return lane.withdrawn == lane.last; }
   double startTime() const;
+  void choose(Lane& lane);
   bool mayFetch(Lane& lane);
   void fetch(Lane& lane);
   void failBranches(const Address& address);

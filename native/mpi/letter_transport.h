@@ -20,6 +20,8 @@ class LetterTransport {
   virtual ~LetterTransport() = default;
   /// Sends the letter to another rank, and hands its memory back (`LaneServer::giveBack`) when it has left.
   virtual void send(std::int32_t rank, Letter letter) = 0;
+  /// The `NetMode` of bytes from a memory space of another rank into one of this rank, for receives that leave it open.
+  virtual std::int32_t wayFrom(std::int32_t rank, std::int32_t from, std::int32_t space) = 0;
   /// Sends the bytes of a version by a `NetMode`; `LaneServer::sent` follows with the number of the offer.
   virtual void sendBytes(std::int32_t rank, std::int32_t tag, LanePlace from, double bytes,
                          std::int32_t offer, std::int32_t mode) = 0;

@@ -33,6 +33,8 @@ struct SharedMemory {
   Record* events = nullptr;
   std::uint8_t* outbox = nullptr;
   std::uint8_t* inbox = nullptr;
+  /// A NetMode per rank, memory space there, and memory space here.
+  const std::uint8_t* ways = nullptr;
 
   Word& word(int i) const { return words[i]; }
 };

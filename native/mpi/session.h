@@ -221,6 +221,7 @@ class Session : private LetterTransport {
   void openMailboxes(std::uint64_t host);
   bool emptyMailbox();
   void letterArrived(std::int32_t slot, const MPI_Status& status, bool failed);
+  std::int32_t wayFrom(std::int32_t rank, std::int32_t from, std::int32_t space) override;
   void send(std::int32_t rank, Letter letter) override;
   void sendBytes(std::int32_t rank, std::int32_t tag, LanePlace from, double bytes,
                  std::int32_t offer, std::int32_t mode) override;

@@ -108,6 +108,11 @@ bool Session::emptyMailbox() {
   });
 }
 
+std::int32_t Session::wayFrom(std::int32_t rank, std::int32_t from, std::int32_t space) {
+  const auto own = static_cast<std::int32_t>(options_.spaces.size());
+  return options_.memory.ways[(rank * NetLimit::spaces + from) * own + space];
+}
+
 void Session::send(std::int32_t rank, Letter letter) {
   const auto mailbox = peerMailboxes_.find(rank);
   if (mailbox != peerMailboxes_.end() &&

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <cstring>
 #include <deque>
@@ -34,6 +35,10 @@ class Outbox : public LetterTransport {
     std::int32_t rank;
     Letter letter;
   };
+  std::int32_t wayFrom(std::int32_t rank, std::int32_t from, std::int32_t space) override {
+    asked = {rank, from, space};
+    return way;
+  }
   void send(std::int32_t rank, Letter letter) override {
     posted.push_back({rank, std::move(letter)});
   }
@@ -83,6 +88,9 @@ class Outbox : public LetterTransport {
   std::deque<Moved> leaving, coming;
   std::deque<Reading> reading;
   std::vector<std::int32_t> cancelled;
+  /// How bytes come to receives that leave it open, and for what that was last asked.
+  std::int32_t way = 0;
+  std::array<std::int32_t, 3> asked{};
   /// How the last offer departed, and where the last expected version is.
   std::int32_t lastMode = -1;
   std::pair<std::int32_t, bool> announced;

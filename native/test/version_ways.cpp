@@ -1,5 +1,6 @@
 // The ways of announced versions between memory spaces: by MPI, by staging buffers, by mapped memory; and how many go at a time.
 #include <algorithm>
+#include <array>
 #include <utility>
 #include <vector>
 
@@ -81,6 +82,46 @@ Add mappedVersion("a version is read from mapped memory, and its sender learns o
   sender.arrive({-5, 99});  // has departed
   CHECK(sender.server.refused() == 1);
 });
+
+Add openVersion(
+    "a receive that leaves it open gets its bytes as the announcement allows, and tells how", [] {
+      for (const std::int32_t way : {NetMode::direct, NetMode::staged, NetMode::mapped}) {
+        Rank sender(0, 2, 1, 1, 4, 0, 2);
+        Rank receiver(1, 2, 1, 1, 4, 0, 3);
+        const std::vector<Rank*> all{&sender, &receiver};
+        receiver.out.way = way;
+        // The receive is commanded first.
+        const Event taken = receiver.receiveInto(2, NetMode::open, NetScope::owner, 0, way, kLong);
+        receiver.serve();
+        CHECK(receiver.out.coming.empty() && receiver.out.reading.empty());
+        sender.offerFrom(1, 5, 0, {512, kLong, 1, 17, 0, 1, static_cast<double>(way)});
+        sender.serve();
+        carry(all, false);
+        CHECK((receiver.out.asked == std::array<std::int32_t, 3>{0, 1, 2}));
+        if (way == NetMode::mapped) {
+          CHECK(receiver.out.coming.empty() && receiver.out.reading.size() == 1);
+          CHECK(receiver.out.reading[0].to.space == 2);
+        } else {
+          CHECK(receiver.out.reading.empty() && receiver.out.coming.size() == 1);
+          const Outbox::Moved& to = receiver.out.coming[0];
+          const std::int32_t scope = way == NetMode::direct ? NetScope::owner : NetScope::none;
+          CHECK(to.space == 2 && to.mode == way && to.scope == scope);
+          CHECK(sender.out.leaving.size() == 1 && sender.out.leaving[0].mode == way);
+        }
+        receiver.server.fetched(0, NetStatus::ok);
+        receiver.serve();
+        CHECK(receiver.machine.status(taken) == Status::ok);
+        const auto* numbers = reinterpret_cast<const double*>(receiver.machine.record(taken));
+        const auto arrival = static_cast<std::int32_t>(numbers[Record::argument + 4]);
+        CHECK(arrival % 32 == 2 && arrival / 32 % 4 == way);
+        // A short version needs no way.
+        const Event other = receiver.receiveInto(2, NetMode::open, NetScope::owner, 0, 20 + way, 8);
+        receiver.serve();
+        receiver.arrive({1, 20.0 + way, 8, 0, 1}, 0);
+        receiver.serve();
+        CHECK(receiver.machine.status(other) == Status::ok);
+      }
+    });
 
 Add cancelledUnderWay(
     "a cancelled receive that asked for bytes leaves none outstanding, and its lane goes on", [] {

@@ -17,7 +17,7 @@
 // command was issued, so every task before r was issued by then, and t was not: r comes before t, so it ends. So all of them
 // end, as in one process. (2) If t is not issued, it waits for memory, a lane, or a slot. The holders were issued before; by
 // the same argument each of them ends, except receives that are closed and come after t. These hold at most what
-// rank-lanes.ts grants ahead, which leaves room and a lane for t. A receive that waits for a lane has its memory, and t, if it
+// rank-lanes.ts and stages/comm-in.ts grant ahead, which leaves room and a lane for t. A receive that waits for a lane has its memory, and t, if it
 // is a receive that waits for memory, has not the last lane. (3) If t is a receive, its send comes before it, and has
 // announced a long version as soon as it is issued and the writer is over.
 //
@@ -34,8 +34,9 @@
 // last lane. The group that t waits for is in a line behind groups whose tasks lack nothing else: they end, too.
 //
 // Invariant: no command names the event of a closed receive.
+import { Fifo } from '../../devices/fifo.js';
 import { guards } from '../../devices/guards.js';
-import type { TaskId } from '../../devices/handles.js';
+import { HOST, type TaskId } from '../../devices/handles.js';
 import { Execution, isCommand, TaskStage } from '../../stages/task-table.js';
 import { INTERNAL_RUN } from './run-state.js';
 import type { EngineState } from './state.js';
@@ -49,6 +50,8 @@ export class Arrivals {
   private readonly ofReads: Set<TaskId> = new Set();
   /** Every task before it is issued or over. */
   private issuedTo: TaskId;
+  /** Tasks with JavaScript bodies, in program order; those before the first that is not over are left out. */
+  private readonly bodies: Fifo<TaskId> = new Fifo();
 
   /** `release`: the successors of the issued task in a row may follow its event. */
   constructor(state: EngineState, release: (row: number) => void) {
@@ -75,6 +78,30 @@ export class Arrivals {
     this.closed.splice(i, 0, id);
   }
 
+  /** Task `id` with a JavaScript body is inserted. */
+  bodyInserted(id: TaskId): void {
+    this.forgetBodies();
+    this.bodies.push(id);
+  }
+
+  /** Whether a JavaScript body before task `id` is not over: it may insert tasks that other ranks wait for. */
+  isBehindBody(id: TaskId): boolean {
+    const { bodies } = this;
+    this.forgetBodies();
+    return bodies.length > 0 && ((bodies.peek() - id) | 0) < 0;
+  }
+
+  private forgetBodies(): void {
+    const { bodies } = this;
+    while (bodies.length > 0 && this.isOver(bodies.peek())) bodies.shift();
+  }
+
+  private isOver(id: TaskId): boolean {
+    const { tasks } = this.state;
+    const stage = tasks.stage[id & tasks.mask];
+    return !tasks.contains(id) || stage === TaskStage.done || stage === TaskStage.free;
+  }
+
   /** Whether every task before `id` is issued or over. */
   isReached(id: TaskId): boolean {
     if (!guards.arrivalsInOrder) return true;
@@ -82,11 +109,16 @@ export class Arrivals {
     return ((this.issuedTo - id) | 0) >= 0;
   }
 
-  /** Closed receives after task `id` that are under way. */
+  /** Closed receives into host memory, after task `id`, that are under way. */
   behind(id: TaskId): number {
+    const { tasks } = this.state;
+    const isBehind = (receive: TaskId): boolean =>
+      ((receive - id) | 0) > 0 &&
+      this.isClosed(receive) &&
+      tasks.device[receive & tasks.mask] === HOST;
     let n = 0;
     for (const list of [this.closed, this.ofReads])
-      for (const receive of list) if (((receive - id) | 0) > 0 && this.isClosed(receive)) n++;
+      for (const receive of list) if (isBehind(receive)) n++;
     return n;
   }
 

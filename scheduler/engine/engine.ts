@@ -297,6 +297,8 @@ export class Engine extends EngineState implements StageHooks, Pass {
         : undefined;
     if (commutes !== undefined) this.dispatcher.placeless.add(id);
     const isPlain = commutes === undefined && parent === undefined;
+    if (cls.body !== undefined && cls.network === undefined && this.remote !== undefined)
+      this.arrivals.bodyInserted(id);
     for (let i = 0; i < nFlows; i++) {
       const d = flows[i];
       const mode = modes[i];

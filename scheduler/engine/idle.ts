@@ -219,7 +219,8 @@ export class IdleControl {
     const { queueChoice, dispatcher } = this.parts;
     const { backend, submission, allSpaces, x } = this.state;
     // The end of each task may be the end of what another one has spawned.
-    const memoryWanted = allSpaces.waiting.count > 0 || this.parts.joins.isWaiting;
+    const memoryWanted =
+      allSpaces.waiting.count > 0 || this.parts.joins.isWaiting || this.isAnyAside();
     const isAnyReady = queueChoice.waiting.count > 0;
     const isSlotWanted = x.slotWaiting.count > 0;
     if (x.hasLanes) this.markLanes(memoryWanted || windowIsFull);
@@ -252,6 +253,11 @@ export class IdleControl {
       }
       backend.arm(q, wanted);
     }
+  }
+
+  /** Whether a task stepped aside for what other ranks hold: the end of a receive on a lane may be what it waits for. */
+  private isAnyAside(): boolean {
+    return this.state.x.hasLanes && this.state.spaces.some(({ aside }) => aside.length > 0);
   }
 
   private markLanes(all: boolean): void {

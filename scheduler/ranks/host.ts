@@ -14,7 +14,7 @@ import type { WindowRoom } from '../engine/window.js';
 
 interface HostCalls {
   readonly dependencies: Pick<Dependencies, 'users' | 'writers'>;
-  readonly arrivals: Pick<Arrivals, 'isReached'>;
+  readonly arrivals: Pick<Arrivals, 'isReached' | 'isBehindBody'>;
   readonly joins: Pick<Joins, 'uses'>;
   readonly room: Pick<WindowRoom, 'groupBegins' | 'groupEnds'>;
   /** Whether the caller is a JavaScript body. */

@@ -5,8 +5,9 @@
 // ended until its command is written: by news that it has no version, by the loss of a rank, by the end of its era. So
 // no stage asks whether it is still wanted.
 //
-// If a rank has GPUs, the receive of a long version waits for its announcement. Then it takes memory on a GPU or on the host
-// (`Receives.begin`), and a lane after that.
+// If a rank has GPUs, the receive of a long version takes a lane and memory on a GPU where that is granted (`receiveOnDevice`), and leaves
+// open how the bytes come. Otherwise it waits for its announcement. Then it takes memory on a GPU or on the host (`Receives.begin`), and a
+// lane after that.
 //
 // The command of a long version only announces it. Its send holds the copy until the message layer says that no rank needs
 // the bytes any more (`departed`). Receives end as commands, whatever the length.
@@ -23,14 +24,14 @@
 import { Status } from '../../devices/backend.js';
 import type { HeadraceError } from '../../devices/errors.js';
 import { guards } from '../../devices/guards.js';
-import { NO_QUEUE, type QueueId } from '../../devices/handles.js';
+import { HOST, NO_QUEUE, type QueueId } from '../../devices/handles.js';
 import { roundedBytes } from '../../devices/memory/zone.js';
 import { type NetworkDevice, transferError } from '../../devices/network/device.js';
 import { laneEra, messageNumber } from '../../devices/network/keys.js';
 import type { NetworkTimes, NetworkWay } from '../../devices/network/listener.js';
-import { type AnnouncedPlace, NetOutcome } from '../../devices/network/port.js';
-import { MODES } from '../../devices/network/ways.js';
-import { type NetworkCredits, returnOffer } from '../../stages/comm-in.js';
+import { type AnnouncedPlace, NetOutcome, WireMode } from '../../devices/network/port.js';
+import { arrivalOf, MODES, WAYS } from '../../devices/network/ways.js';
+import { grantAhead, type NetworkCredits, returnOffer } from '../../stages/comm-in.js';
 import type { Parcel, ParcelArrival } from '../../stages/parcel.js';
 import { advance } from '../../stages/pipeline.js';
 import { Execution, isCommand, NetworkRole } from '../../stages/task-table.js';
@@ -115,6 +116,22 @@ export class LaneMovements {
     movement.waits = !this.rankLanes.begins(row);
     if (movement.waits) this.engine.x.waitForReceive(row);
     else this.goOn(row, movement, this.rankLanes.laneAhead(row));
+  }
+
+  /** The receive of a long version begins before its announcement, with memory on a device; false: that is not granted. */
+  receiveOnDevice(row: number, movement: Movement): boolean {
+    const { engine, rankLanes } = this;
+    const { d, wanted, run, isNamed } = movement;
+    // One that is pulled comes at its own time. Whether to pass a version on is known from its announcement only.
+    const mayBegin = wanted > HOST && !isNamed && run !== INTERNAL_RUN;
+    if (!mayBegin || !rankLanes.hasLaneOnDevice(row)) return false;
+    if (engine.arrivals.isBehindBody(engine.tasks.idOf(row))) return false;
+    if (!grantAhead(engine.x, this.credits, d, wanted)) return false;
+    movement.space = wanted;
+    movement.isAhead = true;
+    engine.moveTo(row, wanted);
+    this.goOn(row, movement, rankLanes.laneOnDevice(row));
+    return true;
   }
 
   /** A receive whose version has come takes its memory first and then a lane, which it so holds for a short time. */
@@ -220,13 +237,23 @@ export class LaneMovements {
     if (parcel.open === 0) this.engine.ended(row, Status.cancelled);
   }
 
-  /** How an announced long version comes. If its run fails, its owner sends it to other ranks from then on. */
-  private arrivalOf(row: number, { d, from }: Movement): ParcelArrival | undefined {
-    if (from === undefined || !this.rankLanes.awaitsNews(d)) return undefined;
+  /** How a long version comes. If its run fails, its owner sends it to other ranks from then on. */
+  private arrivalOf(row: number, { d, from, isAhead }: Movement): ParcelArrival | undefined {
+    const { device } = this;
     const space = this.engine.tasks.device[row];
-    const way = this.device.wayFrom(from, space);
-    const forwards = from.forwards || this.data.owner[d] === this.rank;
-    return { way, mode: MODES[way], scope: this.device.flushFor(space, way, forwards) };
+    const isOwn = this.data.owner[d] === this.rank;
+    if (isAhead) return { mode: WireMode.open, scope: device.flushFor(space, 'direct', isOwn) };
+    if (from === undefined || !this.rankLanes.awaitsNews(d)) return undefined;
+    const way = device.wayFrom(from, space);
+    return { mode: MODES[way], scope: device.flushFor(space, way, isOwn || from.forwards) };
+  }
+
+  /** How the version of the receive in `row` has come, or left as a send. */
+  private wayOf(row: number, { d }: Movement, { arrival }: Parcel): NetworkWay {
+    if (!this.rankLanes.isLong(d)) return 'inline';
+    if (arrival === undefined) return 'direct';
+    const { tasks, backend } = this.engine;
+    return WAYS[arrivalOf(backend.arrivalOf(tasks.queue[row], tasks.seq[row])).mode];
   }
 
   /** No rank needs the bytes of a command any more. */
@@ -324,18 +351,21 @@ export class LaneMovements {
     const { tasks, observer, x, directory } = this.engine;
     const { d, role, parcel, space, pull } = movement;
     const isReceive = role === NetworkRole.receive;
-    if (!isReceive && (space > 0 || parcel?.isHeld === true)) returnOffer(x, space, d);
-    if (isReceive && space >= 0 && pull === undefined)
+    const isHeld = isReceive ? movement.isAhead : space > 0 || parcel?.isHeld === true;
+    if (isHeld) {
+      if (!isReceive || guards.aheadHeld) returnOffer(x, space, d);
+    } else if (isReceive && space >= 0 && pull === undefined)
       this.credits.inFlight[space] -= roundedBytes(directory.bytes[d]);
     if (movement.expected !== 0) this.expected.delete(movement.expected);
     if (parcel === undefined) return;
     x.parcels[movement.index] = undefined;
     if (isReceive) {
       const lane = parcel.hasLane ? tasks.target[row] : NO_QUEUE;
-      this.rankLanes.ended(row, lane, movement.from === undefined);
+      const isOnHost = movement.from === undefined && !movement.isAhead;
+      this.rankLanes.ended(row, lane, isOnHost);
     }
     if (tasks.execution[row] === Execution.command && status === Status.ok) {
-      const way = this.rankLanes.isLong(d) ? (parcel.arrival?.way ?? 'direct') : 'inline';
+      const way = this.wayOf(row, movement, parcel);
       if (isReceive) this.traffic.countReceived(way, directory.bytes[d]);
       if (observer !== undefined) this.tellEnded(row, movement, parcel, way);
     }

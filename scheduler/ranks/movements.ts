@@ -54,6 +54,8 @@ export interface Movement {
   task: TaskId;
   /** Space granted to a receive, -1 before. */
   space: SpaceId;
+  /** A receive that was granted memory on a device before its announcement. */
+  isAhead: boolean;
   /** The news that its version will not come. */
   noVersion: NoVersion | undefined;
   /** The row is released and waits for news of the version, or for a lane. */
@@ -66,7 +68,7 @@ export interface Movement {
   withdrawn: boolean;
   /** Time at which it was started; 0 unless traced. */
   startedAt: number;
-  /** A part refers to it that compares it with the live one. */
+  /** A part refers to it that compares it with the live one: a forward, or the group of pulled inputs. */
   isNamed: boolean;
 }
 
@@ -115,6 +117,7 @@ export class Movements {
     movement.parcel = undefined;
     movement.task = NO_TASK;
     movement.space = NO_SPACE;
+    movement.isAhead = false;
     movement.noVersion = undefined;
     movement.waits = false;
     movement.expected = 0;
@@ -147,6 +150,7 @@ export class Movements {
       parcel: undefined,
       task: NO_TASK,
       space: NO_SPACE,
+      isAhead: false,
       noVersion: undefined,
       waits: false,
       expected: 0,

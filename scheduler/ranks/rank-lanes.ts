@@ -1,7 +1,7 @@
 // The lanes of this rank to others, and who has them. Sends and receives of versions are commands there: the message layer
 // carries them out, and queues follow their events (devices/backend.ts, stages/exec-message.ts). Short versions go into the
-// message. Long ones are announced, and their receives fetch them. If a rank has GPUs, the receive of a long version waits for
-// its announcement, because it then gets memory where the version is needed, if there is room (stages/comm-in.ts).
+// message. Long ones are announced, and their receives fetch them. If a rank has GPUs, the receive of a long version gets memory
+// where the version is needed, if there is room (stages/comm-in.ts): before its announcement if a lane is free, else after it.
 //
 // Another receive is commanded when no task before it uses its copy, long before its version comes. Until then it holds host
 // memory and a place in a lane. So receives ahead of tasks that were not issued hold only what leaves room for these tasks. Those in
@@ -138,6 +138,27 @@ export class RankLanes {
     const lane = receives.free;
     receives.take(lane, id, this.ofRead(row) ? NO_DATUM : d);
     return lane;
+  }
+
+  /**
+   * A place in a lane for the receive in `row`, which has been granted memory on a device. The caller has asked `hasLaneOnDevice`.
+   */
+  laneOnDevice(row: number): QueueId {
+    const { receives } = this;
+    const id = this.engine.tasks.idOf(row);
+    const behind = this.laneBehind(row);
+    if (behind !== NO_QUEUE) {
+      receives.join(behind, id);
+      return behind;
+    }
+    const lane = receives.free;
+    receives.take(lane, id, this.datumOf(row));
+    return lane;
+  }
+
+  /** Whether a receive in `row` with memory on a device finds a lane ahead of its version: such receives leave half of the lanes to others. */
+  hasLaneOnDevice(row: number): boolean {
+    return this.laneBehind(row) !== NO_QUEUE || this.receives.isHalfFree;
   }
 
   /** Whether the receive in `row` is for a `read`: it may be withdrawn, so it has its lane for itself. */

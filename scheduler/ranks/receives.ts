@@ -1,6 +1,7 @@
 // Receives: the way of a version that comes to this rank. Its receive is a command of a lane (lane-movements.ts), most often
 // long before the version comes. Pulled versions wait for their group (pull-admission.ts). The message layer tells when they have
-// come, or the announcement of a long one in a job with GPUs (`came`), and their receives take memory and are commanded then.
+// come, or the announcement of a long one in a job with GPUs that got no memory before (`came`), and their receives take memory and are
+// commanded then.
 
 import type { HeadraceError } from '../../devices/errors.js';
 import { type DatumId, HOST, type SpaceId } from '../../devices/handles.js';
@@ -29,6 +30,7 @@ interface ReceiveParts {
   readonly lanes: Pick<
     LaneMovements,
     | 'receive'
+    | 'receiveOnDevice'
     | 'receiveAnnounced'
     | 'isUnwanted'
     | 'awaitsNews'
@@ -69,7 +71,7 @@ export class Receives {
   released(row: number, movement: Movement): void {
     if (movement.noVersion !== undefined) this.engine.fail(row, this.refusals.told(movement));
     else if (!this.lanes.awaitsNews(movement)) this.lanes.receive(row, movement);
-    else {
+    else if (!this.lanes.receiveOnDevice(row, movement)) {
       this.lanes.expect(movement);
       movement.waits = true;
       this.engine.x.waitForReceive(row);

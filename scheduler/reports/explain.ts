@@ -188,7 +188,7 @@ function reasonOf(engine: Explained, row: number): string {
     case WaitReason.slot:
       return `waits for room in the queue of ${queueName(engine, tasks.target[row])}`;
     case WaitReason.credit:
-      return 'waits until other ranks have taken the offers of its device';
+      return 'waits until other ranks have taken the offers of its device, or have sent what has its memory there';
   }
   const spawned = engine.joins.childrenOf(tasks.idOf(row)).length;
   if (stage === TaskStage.finalize && spawned > 0)

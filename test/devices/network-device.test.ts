@@ -5,6 +5,7 @@ import { NetworkDevice } from '../../devices/network/device.js';
 import { keyOf, MAX_RANKS, sequenceOfCall } from '../../devices/network/keys.js';
 import type { CommMode, FlushPolicy, NetworkListener } from '../../devices/network/listener.js';
 import { VisibleTo } from '../../devices/network/port.js';
+import { WAYS } from '../../devices/network/ways.js';
 import { Wire, WireWriter } from '../../devices/network/wire.js';
 import { type PortOptions, RecordingPort } from '../support/recording-port.js';
 
@@ -56,8 +57,9 @@ describe('bytes go', () => {
     ['staged', true, true, 'staged'],
   ];
   it.each(ways)('for %s, reachable %s, mappable %s: %s', (comm, isReachable, isMappable, way) => {
-    const { device } = rankOf({ comm, isReachable, isMappable });
+    const { device, port } = rankOf({ comm, isReachable, isMappable });
     expect(device.wayFrom({ rank: PEER, space: HOST, forwards: false }, GPU)).toBe(way);
+    expect(WAYS[port.wayOf(PEER, HOST, GPU)]).toBe(way);
   });
 
   it('directly between two hosts, also if the option asks for staging', () => {

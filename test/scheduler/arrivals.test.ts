@@ -2,7 +2,7 @@
 import '../support/removable-guards.js';
 import fc from 'fast-check';
 import { afterEach, describe, expect, it } from 'vitest';
-import type { QueueId, TaskId } from '../../devices/handles.js';
+import type { QueueId, SpaceId, TaskId } from '../../devices/handles.js';
 import { setGuard } from '../../devices/simulated/cases/set-guard.js';
 import { Arrivals } from '../../scheduler/engine/arrivals.js';
 import { INTERNAL_RUN } from '../../scheduler/engine/run-state.js';
@@ -104,6 +104,34 @@ describe('a receive', () => {
     arrivals.markLanes(wakes.fill(0));
     expect([...wakes, arrivals.behind((state.tasks.idOf(row) - 1) as TaskId)]).toEqual([0, 0]);
     expect(opened).toEqual([]);
+  });
+
+  it('into memory of a device holds no host memory', () => {
+    const { state, arrivals } = setUp();
+    const before = state.task();
+    const [onHost, onDevice] = [state.task(), state.task()];
+    for (const row of [onHost, onDevice]) command(state, arrivals, row);
+    state.tasks.device[onDevice] = 1 as SpaceId;
+    expect(arrivals.behind(state.tasks.idOf(before))).toBe(1);
+  });
+
+  it('is behind a JavaScript body until that is over, and not behind later ones', () => {
+    const { state, arrivals } = setUp();
+    const [first, second, receive, third] = [1, 2, 3, 4].map(() => state.task()) as [
+      number,
+      number,
+      number,
+      number,
+    ];
+    const id = state.tasks.idOf(receive);
+    expect(arrivals.isBehindBody(id)).toBe(false);
+    for (const body of [first, second, third]) arrivals.bodyInserted(state.tasks.idOf(body));
+    const over: boolean[] = [];
+    for (const body of [second, first]) {
+      state.tasks.stage[body] = TaskStage.done;
+      over.push(arrivals.isBehindBody(id));
+    }
+    expect(over).toEqual([true, false]);
   });
 
   it('that is over before it opens is not opened', () => {

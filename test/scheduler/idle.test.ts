@@ -187,6 +187,14 @@ describe('a lane to other ranks', () => {
     asked.turn();
     expect(lanesArmed()).toEqual([LANE]);
   });
+
+  it('wakes the engine for a task that stepped aside: a receive may have the memory', () => {
+    state.commands(LANE, 1);
+    state.commands(COMPUTE, 3);
+    state.spaces[1].aside.push(taskId(99));
+    asked.turn();
+    expect(lanesArmed()).toEqual([LANE]);
+  });
 });
 
 describe('if workers take all cores', () => {

@@ -23,12 +23,18 @@ export class RecordingPort implements NetworkPort {
   readonly posted: { readonly rank: number; readonly bytes: Uint8Array }[] = [];
   /** Messages that still find room. */
   room: number = Number.POSITIVE_INFINITY;
+  /** How bytes come to receives that leave it open. */
+  wayOf: (rank: number, fromSpace: number, space: number) => number = () => -1;
   private readonly options: PortOptions;
 
   constructor(options: PortOptions = {}) {
     this.options = options;
     this.size = options.size ?? 4;
     this.longestMessage = options.longestMessage ?? 65_536;
+  }
+
+  setWays(way: (rank: number, fromSpace: number, space: number) => number): void {
+    this.wayOf = way;
   }
 
   post(rank: number, bytes: Uint8Array): boolean {

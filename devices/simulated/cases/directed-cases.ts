@@ -79,6 +79,35 @@ function offerInTheWay(): SimulatedCase {
   return { ...calm, data, tasks: [...slow, ...program, ...padding, onGpu([large, 2])] };
 }
 
+/**
+ * Rank 0 has 32 units of GPU memory. Three changed data of one unit lie so that no 8 units are left in one piece. A task that waits for room
+ * behind slow kernels needs that much, and writes `e`, of which rank 1 makes `d`. The receive of `d` has its memory before. If the task
+ * waited for the end of that receive, instead of moving the changed data away, both would wait for ever.
+ */
+function aheadInTheWay(): SimulatedCase {
+  const [a, x, b, y, c, z, slow, large, e, d, out, sum] = Array.from({ length: 12 }, (_, i) => i);
+  // The window is full of them before the last task is inserted. Then the data of seven units are on the host as well.
+  const kernels = Array.from({ length: WINDOW + 8 }, () => ({
+    ...onGpu([slow, 3]),
+    micros: MILLISECOND,
+  }));
+  const units = [7, 1, 7, 1, 7, 1, 1, 8, 1, 1, 1, 1];
+  return {
+    ...calm,
+    gpuUnits: 32,
+    data: units.map((n, i) => ({ units: n, initial: i === slow, owner: i === d ? 1 : 0 })),
+    tasks: [
+      ...[a, x, b, y, c, z].map((each) => onGpu([each, 2])),
+      onHost(0, 1, [a, 1], [b, 1], [c, 1], [sum, 2]),
+      ...kernels,
+      onGpu([slow, 1], [large, 2], [e, 2]),
+      onHost(1, 1, [e, 1], [d, 2]),
+      onGpu([d, 1], [out, 2]),
+    ],
+    reads: [out],
+  };
+}
+
 /** Rank 1 is lost while its input, too large to be offered from the GPU, is under way to the host of rank 0. */
 function lostBeforeOffer(): SimulatedCase {
   const [d] = [0];
@@ -546,6 +575,7 @@ type Name =
   | 'lateNews'
   | 'bothShort'
   | 'offerInTheWay'
+  | 'aheadInTheWay'
   | 'lostBeforeOffer'
   | 'mappedAgain';
 export const directedCases: Readonly<Record<Name, SimulatedCase>> = {
@@ -558,6 +588,7 @@ export const directedCases: Readonly<Record<Name, SimulatedCase>> = {
   bothShort: bothShort(),
   lateNews: lateNews(),
   offerInTheWay: offerInTheWay(),
+  aheadInTheWay: aheadInTheWay(),
   lostBeforeOffer: lostBeforeOffer(),
   mappedAgain: mappedAgain(),
   readLeftPending: readLeftPending(),

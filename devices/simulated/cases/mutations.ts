@@ -70,6 +70,8 @@ const about: Readonly<Partial<Record<keyof Guards, Omit<Mutation, 'guard'>>>> = 
   networkFlush: { hazard: 'H1 writes of the network', cases: { ranks: 2 } },
   receiveOnce: { hazard: 'H18 received twice', cases: { ranks: 2 } },
   offerRoom: { hazard: H12, cases: { tasks: 200 }, firstSeed: 900_200 },
+  aheadRoom: { hazard: H12, cases: { ranks: 2 } },
+  aheadHeld: { hazard: H12, directed: directedCases.aheadInTheWay },
   offerAside: { hazard: H12, directed: directedCases.offerInTheWay },
   hostOffers: {
     hazard: 'progress',

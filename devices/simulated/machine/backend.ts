@@ -19,6 +19,7 @@ import {
 } from '../../backend.js';
 import { FIRST_QUEUE, HOST, NO_QUEUE, type QueueId, type SpaceId } from '../../handles.js';
 import type { AnnouncedPlace } from '../../network/port.js';
+import { ARRIVAL_ARGUMENT } from '../../network/ways.js';
 import { Adversary, type AdversaryOptions, calm } from './adversary.js';
 import { Executor, type SimulatedKernel } from './executor.js';
 import { type Fault, FaultPlan } from './faults.js';
@@ -346,6 +347,11 @@ export class SimulatedBackend implements Backend, EventOwner, Inhabitant {
   status(queue: QueueId, seq: number): number {
     const { records } = this.executor;
     return records.outcome[records.slotOf(queue, seq)];
+  }
+
+  arrivalOf(lane: QueueId, seq: number): number {
+    const { records } = this.executor;
+    return records.args[records.slotOf(lane, seq) * ARGS + ARRIVAL_ARGUMENT];
   }
 
   startOf(queue: QueueId, seq: number): number {

@@ -7,7 +7,7 @@ import { Status } from '../../backend.js';
 import type { QueueId } from '../../handles.js';
 import { NetOutcome, VisibleTo, WireMode } from '../../network/port.js';
 import { tree } from '../../network/tree.js';
-import { arrivalOf } from '../../network/ways.js';
+import { arrivalNumber, arrivalOf } from '../../network/ways.js';
 import type { Carrier, LanePlace, Lanes, Letter, Offered } from './lanes.js';
 import { Op, type Records } from './records.js';
 import type { Watcher } from './watcher.js';
@@ -18,6 +18,8 @@ const OFFER_ARGS = 7;
 const RECEIVE_ARGS = 4;
 /** Time in which a lane copies a letter's bytes. */
 const LETTER_NS = 100;
+
+type Arrival = Pick<LanePlace, 'space' | 'mode' | 'scope'>;
 
 /** The queues, as the commands of lanes see them. */
 export interface LaneQueues {
@@ -132,7 +134,7 @@ export class LaneCommands {
       return;
     }
     const seq = this.queues.head(q);
-    const { space, mode, scope } = placeOf(records.argumentsOf(q, slot));
+    const { space, mode, scope } = this.chosen(records.argumentsOf(q, slot), letter.from, offered);
     watcher?.started(q, seq);
     watcher?.fetches(q, seq, space, offset, bytes);
     lanes.fetches(letter, offered.children, q, run);
@@ -149,6 +151,17 @@ export class LaneCommands {
       },
       () => this.refused(q),
     );
+  }
+
+  /** Where and how announced bytes come. A receive that leaves it open gets the number of its arrival now. */
+  private chosen(args: Float64Array, from: number, { space: fromSpace }: Offered): Arrival {
+    const place = placeOf(args);
+    const { carrier } = this.lanes;
+    if (place.mode !== WireMode.open || carrier === undefined) return place;
+    const mode = carrier.wayOf(from, fromSpace, place.space);
+    const scope = mode === WireMode.direct ? place.scope : VisibleTo.none;
+    args[RECEIVE_ARGS] = arrivalNumber(place.space, mode, scope);
+    return { space: place.space, mode, scope };
   }
 
   /** The bytes for which a lane has asked will not come. */
@@ -308,7 +321,7 @@ function announceTo(
 }
 
 /** Where and how the bytes of a receive come, by its arguments. */
-function placeOf(args: Float64Array): Pick<LanePlace, 'space' | 'mode' | 'scope'> {
+function placeOf(args: Float64Array): Arrival {
   const isAnnounced = args.length > RECEIVE_ARGS;
   if (!isAnnounced) return { space: 0, mode: WireMode.direct, scope: VisibleTo.none };
   return arrivalOf(args[RECEIVE_ARGS]);

@@ -40,6 +40,8 @@ export interface Carrier {
   readonly rank: number;
   /** Destinations from which on a long version goes along a tree. */
   readonly treeFrom: number;
+  /** The `WireMode` of bytes from a space of a rank into a space of this one, for receives that leave it open. */
+  wayOf(rank: number, fromSpace: number, space: number): number;
   /** Takes a letter to a rank. */
   carry(to: number, letter: Letter): void;
   /**

@@ -159,6 +159,7 @@ export class SimulatedNetwork {
     return {
       rank,
       treeFrom: this.options.treeFrom ?? Number.POSITIVE_INFINITY,
+      wayOf: (from, fromSpace, space) => this.ports[rank].wayOf(from, fromSpace, space),
       carry: (to, letter) =>
         this.carry(to, letter.offered === undefined ? letter.bytes : 0, letter),
       fetch: (letter, place, fetched, refused) => this.fetch(rank, letter, place, fetched, refused),

@@ -6,6 +6,7 @@ import {
   type NetworkPort,
   type NetworkSink,
   VisibleTo,
+  WireMode,
 } from '../../network/port.js';
 import type { Departure, LaneOffers } from '../machine/lane-offers.js';
 import type { Carrier, Letter } from '../machine/lanes.js';
@@ -72,6 +73,8 @@ export class SimulatedPort implements NetworkPort {
   /** In virtual time spinning would never end. */
   readonly crowded = true;
   readonly station: Station;
+  /** The `WireMode` of bytes from a space of a rank into a space of this one, for receives that leave it open. */
+  wayOf: (rank: number, fromSpace: number, space: number) => number = () => WireMode.direct;
   private readonly network: SimulatedNetwork;
   private arrivals: Arrival[] = [];
   private underWay = 0;
@@ -103,6 +106,10 @@ export class SimulatedPort implements NetworkPort {
 
   ordering(_space: number): number {
     return this.network.options.ordering ?? VisibleTo.none;
+  }
+
+  setWays(way: (rank: number, fromSpace: number, space: number) => number): void {
+    this.wayOf = way;
   }
 
   post(rank: number, bytes: Uint8Array): boolean {

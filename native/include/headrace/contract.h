@@ -6,7 +6,7 @@
 namespace headrace {
 
 /// Differs for every other contract: the loader compares it.
-inline constexpr std::int32_t contractNumber = 1976711575;
+inline constexpr std::int32_t contractNumber = 390628244;
 
 namespace Opcode {
 inline constexpr std::int32_t nop = 0;

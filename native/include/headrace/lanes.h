@@ -44,5 +44,9 @@ struct headrace_lanes {
   /// For a lane whose published records are all complete: takes the next ones of a play (queues/feed.h), or ends it. 1:
   /// `published` or `completed` has moved. 2: the play waits for a condition, and the lane must be looked at again.
   std::int32_t (*refill)(void* self, std::int32_t lane);
+  /// Replaces an argument of the command whose first record is `sequence` and that is not complete: one of those in that record. The engine
+  /// finds it there when the command is complete.
+  void (*setArgument)(void* self, std::int32_t lane, std::int32_t sequence, std::int32_t argument,
+                      double value);
 };
 }

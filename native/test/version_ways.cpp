@@ -114,12 +114,6 @@ Add openVersion(
         const auto* numbers = reinterpret_cast<const double*>(receiver.machine.record(taken));
         const auto arrival = static_cast<std::int32_t>(numbers[Record::argument + 4]);
         CHECK(arrival % 32 == 2 && arrival / 32 % 4 == way);
-        // A short version needs no way.
-        const Event other = receiver.receiveInto(2, NetMode::open, NetScope::owner, 0, 20 + way, 8);
-        receiver.serve();
-        receiver.arrive({1, 20.0 + way, 8, 0, 1}, 0);
-        receiver.serve();
-        CHECK(receiver.machine.status(other) == Status::ok);
       }
     });
 
@@ -220,18 +214,18 @@ Add sendLimit("few transfers leave at a time, and the most urgent leaves next", 
   CHECK(rank.out.ends.size() == kMost + 2);
 });
 
-Add placeRefusals("commands and letters that name no memory space or no way are refused", [] {
+Add placeRefusals("commands and letters that name no memory space or no scope are refused", [] {
   Rank rank(0, 2, 1, 1, 4, 0, 2);
   const Event space = rank.receiveInto(2, NetMode::direct, NetScope::none, 0, 1, 8);
-  const Event way = rank.receiveInto(1, 3, NetScope::none, 0, 2, 8);
+  const Event far = rank.receiveInto(1, NetMode::open, NetScope::all + 1, 0, 2, 8);
   const Event scope = rank.receiveInto(1, NetMode::direct, -1, 0, 3, 8);
   const Event nowhere = rank.offerFrom(2, 0, 0, {0, 8, 1, 4, 0, 1, 1});
-  for (const Event& event : {space, way, scope, nowhere}) {
+  for (const Event& event : {space, far, scope, nowhere}) {
     rank.machine.record(event)[Record::run] = -1;
   }
   rank.serve();
   CHECK(rank.machine.status(space) == Status::outOfRange);
-  CHECK(rank.machine.status(way) == Status::badArguments);
+  CHECK(rank.machine.status(far) == Status::badArguments);
   CHECK(rank.machine.status(scope) == Status::badArguments);
   CHECK(rank.machine.status(nowhere) == Status::outOfRange);
   rank.arrive({-1, 1, 5, kLong, 0, 1, -1, 0, 0});  // no space

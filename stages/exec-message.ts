@@ -12,7 +12,7 @@
 import { guards } from '../devices/guards.js';
 import { HOST, NO_DATUM, NO_QUEUE } from '../devices/handles.js';
 import { afterReaders } from '../devices/memory/readers.js';
-import { arrivalNumber } from '../devices/network/ways.js';
+import { ARRIVAL_ARGUMENT, arrivalNumber } from '../devices/network/ways.js';
 import { holdOffer } from './comm-in.js';
 import type { StageContext } from './context.js';
 import { followControl, writeHere } from './exec.js';
@@ -24,8 +24,6 @@ import { Execution } from './task-table.js';
 /** Arguments of a command: offset, bytes and era, then those that the parcel names; of an offer also four of its own. */
 const FIXED_ARGS = 3;
 const OFFER_ARGS = 7;
-/** Arguments of a receive: also its key, and of one with an arrival how it comes. */
-const RECEIVE_ARGS = 4;
 
 /**
  * The place behind the last pair of the next command, which has `most` values for pairs. A command is one tree of ranks, and no rank
@@ -72,7 +70,7 @@ export function execMessage(x: StageContext, row: number): number {
     // A command has room for a limited number of destinations.
     const most = (Math.min(sub.mostArguments, args.length) - fixed) & ~1;
     const end = endOf(parcel, most);
-    const received = arrival === undefined ? RECEIVE_ARGS : RECEIVE_ARGS + 1;
+    const received = arrival === undefined ? ARRIVAL_ARGUMENT : ARRIVAL_ARGUMENT + 1;
     const nArgs = isSend ? fixed + end - parcel.next : received;
     if (sub.room(lane) < sub.worstCase(nArgs)) {
       x.waitForSlot(row, lane);
@@ -87,7 +85,8 @@ export function execMessage(x: StageContext, row: number): number {
     args[1] = dir.bytes[d];
     args[2] = parcel.era;
     if (!isSend) args[FIXED_ARGS] = parcel.key;
-    if (arrival !== undefined) args[RECEIVE_ARGS] = arrivalNumber(s, arrival.mode, arrival.scope);
+    if (arrival !== undefined)
+      args[ARRIVAL_ARGUMENT] = arrivalNumber(s, arrival.mode, arrival.scope);
     if (isOffer) {
       args[FIXED_ARGS] = parcel.number;
       args[FIXED_ARGS + 1] = parcel.key;

@@ -21,7 +21,7 @@ const MODE_COUNT = 4;
 /** The way with that number. */
 export const WAYS: readonly FetchedWay[] = ['direct', 'staged', 'ipc'];
 
-/** Place of the number of an arrival among the arguments of a receive. */
+/** Place of the number of an arrival among the arguments of a receive: the last one. A receive without it names no memory space. */
 export const ARRIVAL_ARGUMENT = 4;
 
 /** Where and how announced bytes come, as one number: the command of their receive is then one record. */

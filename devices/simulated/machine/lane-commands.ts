@@ -7,15 +7,13 @@ import { Status } from '../../backend.js';
 import type { QueueId } from '../../handles.js';
 import { NetOutcome, VisibleTo, WireMode } from '../../network/port.js';
 import { tree } from '../../network/tree.js';
-import { arrivalNumber, arrivalOf } from '../../network/ways.js';
+import { ARRIVAL_ARGUMENT, arrivalNumber, arrivalOf } from '../../network/ways.js';
 import type { Carrier, LanePlace, Lanes, Letter, Offered } from './lanes.js';
 import { Op, type Records } from './records.js';
 import type { Watcher } from './watcher.js';
 
 /** Arguments of an offer before its destinations. */
 const OFFER_ARGS = 7;
-/** Arguments of a receive that names no memory space. */
-const RECEIVE_ARGS = 4;
 /** Time in which a lane copies a letter's bytes. */
 const LETTER_NS = 100;
 
@@ -160,7 +158,7 @@ export class LaneCommands {
     if (place.mode !== WireMode.open || carrier === undefined) return place;
     const mode = carrier.wayOf(from, fromSpace, place.space);
     const scope = mode === WireMode.direct ? place.scope : VisibleTo.none;
-    args[RECEIVE_ARGS] = arrivalNumber(place.space, mode, scope);
+    args[ARRIVAL_ARGUMENT] = arrivalNumber(place.space, mode, scope);
     return { space: place.space, mode, scope };
   }
 
@@ -322,7 +320,7 @@ function announceTo(
 
 /** Where and how the bytes of a receive come, by its arguments. */
 function placeOf(args: Float64Array): Arrival {
-  const isAnnounced = args.length > RECEIVE_ARGS;
+  const isAnnounced = args.length > ARRIVAL_ARGUMENT;
   if (!isAnnounced) return { space: 0, mode: WireMode.direct, scope: VisibleTo.none };
-  return arrivalOf(args[RECEIVE_ARGS]);
+  return arrivalOf(args[ARRIVAL_ARGUMENT]);
 }

@@ -9,8 +9,9 @@
 //
 // Invariants:
 // - per device, the reserved bytes exceed the share only when a single group holds them;
-// - an admitted group can always finish: its data are offered, and its task lacks nothing else. A group is admitted
-//   after its announcements, never before, so no rank holds memory while it waits for another rank's progress;
+// - an admitted group can always finish: its data are offered, and its task lacks nothing else but commands that were issued before
+//   its gate was inserted. These end whatever this rank does (scheduler/engine/arrivals.ts). A group is admitted after its
+//   announcements, never before;
 // - a group is admitted once, when all of its tasks were inserted. Insertion waits for room in the window, and so perhaps for an
 //   earlier group in line, which would wait for the bytes that a task not yet inserted gives back;
 // - the failure of a run admits no group. All runs fail that are open then (agreement.ts), so all groups leave the lines.

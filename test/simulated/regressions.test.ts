@@ -143,6 +143,12 @@ test('a group of pulled inputs whose last row waits for room holds no memory', a
   expect(outcome).toBe('');
 });
 
+test('a task asks for its pulled inputs after the tasks that it follows without data', async () => {
+  const { problems, outcome } = await play(directedCases.pulledBeforeNamed);
+  expect(problems).toEqual([]);
+  expect(outcome).toBe('');
+});
+
 test('a task with more pulled inputs than the window has rows takes rows beyond it', async () => {
   const { problems, outcome } = await play(directedCases.pulledBeyondWindow);
   expect(problems).toEqual([]);

@@ -519,6 +519,28 @@ function pulledInPart(): SimulatedCase {
   };
 }
 
+/**
+ * Of the two tasks of rank 1 that pull, the second follows the first without data. The first asks for `x` when a slow body has written
+ * `w`. If the second asked for `y` meanwhile, it would have the share of the memory, for which the first would wait.
+ */
+function pulledBeforeNamed(): SimulatedCase {
+  const [x, y, w, a, b] = [0, 1, 2, 3, 4];
+  const pulling = (...flows: CaseFlow[]): CaseTask => ({ ...onHost(1, 1, ...flows), pulls: true });
+  return {
+    ...calm,
+    network: { ...network, inlineBytes: 4096 },
+    gpus: 0,
+    hostUnits: 60,
+    data: [20, 20, 1, 1, 1].map((units, d) => ({ units, initial: true, owner: d > y ? 1 : 0 })),
+    tasks: [
+      { ...onHost(1, MILLISECOND, [w, 3]), body: 'async' },
+      pulling([x, 1], [w, 1], [a, 2]),
+      { ...pulling([y, 1], [b, 2]), after: [1] },
+    ],
+    reads: [a, b],
+  };
+}
+
 /** A task of rank 2 has more pulled inputs than its rank has rows. */
 function pulledBeyondWindow(): SimulatedCase {
   const owners = [0, 0, 0, 1, 1, 1];
@@ -563,6 +585,7 @@ type Name =
   | 'lanesInTheWay'
   | 'pulledBehindHeld'
   | 'pulledInPart'
+  | 'pulledBeforeNamed'
   | 'pulledBeyondWindow'
   | 'readLeftPending'
   | 'readBetweenEras'
@@ -584,6 +607,7 @@ export const directedCases: Readonly<Record<Name, SimulatedCase>> = {
   lanesInTheWay: lanesInTheWay(),
   pulledBehindHeld: pulledBehindHeld(),
   pulledInPart: pulledInPart(),
+  pulledBeforeNamed: pulledBeforeNamed(),
   pulledBeyondWindow: pulledBeyondWindow(),
   bothShort: bothShort(),
   lateNews: lateNews(),

@@ -111,11 +111,7 @@ const about: Readonly<Partial<Record<keyof Guards, Omit<Mutation, 'guard'>>>> = 
     hazard: 'progress',
     cases: { ranks: 4, gpus: 0, pulls: true },
   },
-  pullLast: {
-    hazard: 'progress',
-    cases: { moreRanks: true, shortHosts: true, pulls: true },
-    firstSeed: 810_743,
-  },
+  pullLast: { hazard: 'progress', directed: directedCases.pulledBeforeNamed },
   pullWhole: { hazard: 'progress', directed: directedCases.pulledInPart },
   pullPasses: { hazard: 'progress', directed: directedCases.pulledBehindHeld },
   laneWithdrawn: {

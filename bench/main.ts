@@ -2,7 +2,7 @@
 import { commandLine, usageError } from './command-line.js';
 import type { BenchEntry } from './harness.js';
 import { metgBenchmarks } from './metg.js';
-import { networkBenchmarks } from './network.js';
+import { networkPairBenchmarks, networkStencilBenchmarks } from './network.js';
 import { overhead } from './overhead.js';
 import { partsBenchmarks } from './parts.js';
 import { planBenchmarks } from './plan.js';
@@ -25,7 +25,8 @@ const SUITES: Readonly<Record<string, () => Promise<BenchEntry[]>>> = {
   parts: partsBenchmarks,
   ptg: parameterisedBenchmarks,
   'script-workers': scriptWorkerBenchmarks,
-  network: async () => networkBenchmarks(),
+  'network/pair': async () => networkPairBenchmarks(),
+  'network/stencil': async () => networkStencilBenchmarks(),
   scale: async () => scaleBenchmarks(),
   recording: async () => benchRecording(),
   inspection: async () => [...benchSummary(), ...(await benchInspection())],
@@ -37,17 +38,20 @@ const ONLY_ON_REQUEST = ['scale'];
 const usage = `usage: npm run bench -- [options]
 
   --only LIST    only these benchmarks, with commas between them: ${names.join(', ')};
-                 without it all but ${ONLY_ON_REQUEST.join(', ')}
+                 'network' stands for both of its kind; without LIST all but ${ONLY_ON_REQUEST.join(', ')}
   --json         a JSON array, not a table
   --help         this text
 `;
 const values = commandLine(usage, { json: { type: 'boolean' }, only: { type: 'string' } });
 const chosen = values.only?.split(',') ?? names.filter((name) => !ONLY_ON_REQUEST.includes(name));
+const isChosen = (name: string): boolean =>
+  chosen.includes(name) || chosen.includes(name.replace(/\/.*/, ''));
 for (const name of chosen)
-  if (!names.includes(name)) usageError(usage, `unknown benchmarks '${name}'`);
+  if (!names.includes(name) && !names.some((other) => other.startsWith(`${name}/`)))
+    usageError(usage, `unknown benchmarks '${name}'`);
 const entries: BenchEntry[] = [];
 for (const [name, suite] of Object.entries(SUITES)) {
-  if (chosen.includes(name)) entries.push(...(await suite()));
+  if (isChosen(name)) entries.push(...(await suite()));
 }
 if (values.json === true) process.stdout.write(`${JSON.stringify(entries, null, 1)}\n`);
 else {

@@ -8,7 +8,7 @@ import { loadMpi, startMpi } from '../native/mpi.js';
 import { commandLine } from './command-line.js';
 import { median, WARM_RUNS } from './harness.js';
 import { type Holder, relay } from './network-relay.js';
-import { underMpirun } from './ranks.js';
+import { shortName, underMpirun } from './ranks.js';
 
 const SMALL = 8;
 const LARGE = 16 * 2 ** 20;
@@ -94,8 +94,7 @@ async function measure(): Promise<void> {
       await between(rawRate, large[comm], () => rateOf(comm, warm));
   }
   const result: PairResult & Record<string, unknown> = {
-    // Without the details of its build.
-    library: facts.library.split(/[,\n]/)[0]?.replace(/\s+/g, ' ') ?? '',
+    library: shortName(facts.library),
     cores: availableParallelism(),
     turns: TURNS,
     rawSeconds: median(rawSeconds),

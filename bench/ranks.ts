@@ -59,6 +59,11 @@ export interface MpiPrograms {
   readonly compiler: string;
 }
 
+/** The name and version of an MPI library, without the details of its build. */
+export function shortName(library: string): string {
+  return library.split(/[,\n]/)[0]?.replace(/\s+/g, ' ') ?? '';
+}
+
 /** The libraries that are installed; Debian gives the programs of each a suffix. */
 export function mpiLibraries(): MpiPrograms[] {
   const exists = ({ launcher }: MpiPrograms): boolean =>

@@ -43,15 +43,16 @@ const usage = `usage: npm run bench -- [options]
   --help         this text
 `;
 const values = commandLine(usage, { json: { type: 'boolean' }, only: { type: 'string' } });
-const chosen = values.only?.split(',') ?? names.filter((name) => !ONLY_ON_REQUEST.includes(name));
-const isChosen = (name: string): boolean =>
-  chosen.includes(name) || chosen.includes(name.replace(/\/.*/, ''));
-for (const name of chosen)
-  if (!names.includes(name) && !names.some((other) => other.startsWith(`${name}/`)))
-    usageError(usage, `unknown benchmarks '${name}'`);
+/** The benchmarks of a name, or of all names that begin with it. */
+function named(name: string): string[] {
+  const found = names.filter((each) => each === name || each.startsWith(`${name}/`));
+  return found.length > 0 ? found : usageError(usage, `unknown benchmarks '${name}'`);
+}
+const chosen =
+  values.only?.split(',').flatMap(named) ?? names.filter((name) => !ONLY_ON_REQUEST.includes(name));
 const entries: BenchEntry[] = [];
 for (const [name, suite] of Object.entries(SUITES)) {
-  if (isChosen(name)) entries.push(...(await suite()));
+  if (chosen.includes(name)) entries.push(...(await suite()));
 }
 if (values.json === true) process.stdout.write(`${JSON.stringify(entries, null, 1)}\n`);
 else {

@@ -51,6 +51,12 @@ const onHost = (rank: number, micros: number, ...flows: CaseFlow[]): CaseTask =>
   rank,
 });
 
+/** A short task that pulls what it reads. */
+const pulling = (rank: number, ...flows: CaseFlow[]): CaseTask => ({
+  ...onHost(rank, 1, ...flows),
+  pulls: true,
+});
+
 /**
  * Rank 0 has 16 units of GPU memory and offers the second version of `d` from the middle of them. Rank 1 takes it only
  * after a task that also reads `e`, which rank 0 computes after the slow `h` has arrived. Meanwhile, with the offer made,
@@ -476,7 +482,6 @@ function lanesInTheWay(): SimulatedCase {
  */
 function pulledBehindHeld(): SimulatedCase {
   const [x, p, y, a, b, c] = [0, 1, 2, 3, 4, 5];
-  const pulling = (...flows: CaseFlow[]): CaseTask => ({ ...onHost(0, 1, ...flows), pulls: true });
   return {
     ...calm,
     network: { ...network, inlineBytes: 4096, lanes: 2 },
@@ -485,9 +490,9 @@ function pulledBehindHeld(): SimulatedCase {
     data: [20, 1, 20, 1, 1, 1].map((units, d) => ({ units, initial: true, owner: d > y ? 0 : 1 })),
     tasks: [
       onHost(1, MILLISECOND, [x, 3]),
-      pulling([x, 1], [a, 2]),
+      pulling(0, [x, 1], [a, 2]),
       onHost(0, 1, [p, 1], [b, 2]),
-      pulling([y, 1], [c, 2]),
+      pulling(0, [y, 1], [c, 2]),
     ],
     reads: [a, b, c],
   };
@@ -500,7 +505,6 @@ function pulledBehindHeld(): SimulatedCase {
  */
 function pulledInPart(): SimulatedCase {
   const [x, y, a, b, c] = [0, 1, 2, 3, 4];
-  const pulling = (...flows: CaseFlow[]): CaseTask => ({ ...onHost(1, 1, ...flows), pulls: true });
   return {
     ...calm,
     // The announcement of `y` does not stand behind that of `x`.
@@ -511,10 +515,10 @@ function pulledInPart(): SimulatedCase {
     data: [20, 20, 1, 1, 1].map((units, d) => ({ units, initial: true, owner: d > y ? 1 : 0 })),
     tasks: [
       onHost(0, MILLISECOND, [x, 3]),
-      pulling([x, 1], [a, 2]),
+      pulling(1, [x, 1], [a, 2]),
       onHost(1, 1, [a, 1], [b, 2]),
       onHost(1, 1, [a, 1], [b, 3]),
-      pulling([y, 1], [c, 2]),
+      pulling(1, [y, 1], [c, 2]),
     ],
   };
 }
@@ -525,7 +529,6 @@ function pulledInPart(): SimulatedCase {
  */
 function pulledBeforeNamed(): SimulatedCase {
   const [x, y, w, a, b] = [0, 1, 2, 3, 4];
-  const pulling = (...flows: CaseFlow[]): CaseTask => ({ ...onHost(1, 1, ...flows), pulls: true });
   return {
     ...calm,
     network: { ...network, inlineBytes: 4096 },
@@ -534,8 +537,8 @@ function pulledBeforeNamed(): SimulatedCase {
     data: [20, 20, 1, 1, 1].map((units, d) => ({ units, initial: true, owner: d > y ? 1 : 0 })),
     tasks: [
       { ...onHost(1, MILLISECOND, [w, 3]), body: 'async' },
-      pulling([x, 1], [w, 1], [a, 2]),
-      { ...pulling([y, 1], [b, 2]), after: [1] },
+      pulling(1, [x, 1], [w, 1], [a, 2]),
+      { ...pulling(1, [y, 1], [b, 2]), after: [1] },
     ],
     reads: [a, b],
   };
@@ -553,7 +556,7 @@ function pulledBeyondWindow(): SimulatedCase {
     gpus: 0,
     window: 4,
     data: [...owners, 2].map((owner) => ({ units: 10, initial: true, owner })),
-    tasks: [{ ...onHost(2, 1, ...reading, [out, 2]), pulls: true }],
+    tasks: [pulling(2, ...reading, [out, 2])],
   };
 }
 

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "chunks.h"
 #include "core/clock.h"
 #include "session.h"
 
@@ -203,7 +204,7 @@ bool Session::postChunk(std::int32_t index) {
   Transfer& transfer = transfers_[index];
   const std::int32_t buffer = staging_.take(transfer.send);
   if (buffer < 0) return false;
-  const std::int64_t bytes = std::min(transfer.bytes - transfer.next, options_.chunkBytes);
+  const std::int64_t bytes = chunkLength(transfer.next, transfer.bytes, options_.chunkBytes);
   const Chunk chunk{index, buffer, transfer.next, bytes};
   staging_.bytes(buffer) = bytes;
   staging_.offset(buffer) = chunk.offset;

@@ -66,7 +66,7 @@ class LaneServer {
     std::size_t longest = 65536;
   };
 
-  /// Rounds from one look for cancelled runs to the next.
+  /// Rounds from one look for cancelled runs to the next; all lanes are looked at only if there is one.
   static constexpr std::uint32_t kLookRounds = 64;
   static constexpr std::int32_t kMostStaged = 8;
   /// Lanes that one round looks at for new records, and lanes whose next command it reads: the engine has written these on
@@ -227,7 +227,18 @@ class LaneServer {
     std::int32_t waitSequence;
   };
 
+  /// A queue for whose records lanes wait, and its last complete one, as a round has seen it.
+  struct Event {
+    std::int32_t queue;
+    std::int32_t reached;
+  };
+
   bool serveLetters();
+  void expectNews();
+  void expectRecord(const Lane& lane);
+  bool isAnyCancelled() const;
+  bool isQuiet() const;
+  void noteEvents();
   static Visit visitOf(const Lane& lane);
   std::int32_t reached(std::int32_t queue);
   void visitAll();
@@ -284,6 +295,9 @@ class LaneServer {
   std::vector<std::int32_t> active_;
   std::vector<Visit> visited_;
   std::vector<std::int32_t> withLetters_;
+  /// Those for which the lanes of `visited_` wait, if all of them wait for events of a few queues.
+  std::vector<Event> events_;
+  bool awaitEvents_ = false;
   bool held_ = false;
   /// The next round looks at all lanes: the thread has slept, or the engine has withdrawn something.
   bool mustLook_ = false;

@@ -12,6 +12,7 @@ set(HEADRACE_MPI_SOURCES
   native/mpi/imports.cpp
   native/mpi/lane_letters.cpp
   native/mpi/lane_offers.cpp
+  native/mpi/lane_rounds.cpp
   native/mpi/lane_server.cpp
   native/mpi/lifeline.cpp
   native/mpi/mailbox.cpp

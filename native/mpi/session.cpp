@@ -13,9 +13,9 @@ namespace {
 constexpr int kControlTag = 0;
 constexpr std::int32_t kControlSlots = 8;
 /// Of the rounds in a hurry, one in so many looks at all requests.
-constexpr std::uint32_t kHurriedRounds = 8;
+constexpr std::uint32_t kHurriedRounds = 16;
 /// And one in so many asks MPI for a letter, once so many rounds have brought none.
-constexpr std::uint32_t kLetterRounds = 4;
+constexpr std::uint32_t kLetterRounds = 8;
 constexpr std::uint32_t kFewLetters = 10000;
 /// Streams of a mover: to and from staging buffers, then those that read memory of peers.
 constexpr std::int32_t kPeerLanes = 8;

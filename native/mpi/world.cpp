@@ -355,10 +355,8 @@ void World::rest() {
     sleeper_.park(kLook);
     return;
   }
-  if (hurries_ && rounds_ % kClockRounds != 0) {
-    pauseProcessor();
-    return;
-  }
+  // A round takes longer than a pause, and a message would wait for both.
+  if (hurries_ && rounds_ % kClockRounds != 0) return;
   const std::int64_t spin = session_->options().spinNanoseconds;
   const std::int64_t time = now();
   if (idleSince_ == 0) idleSince_ = time;

@@ -35,6 +35,7 @@ add_executable(headrace_gpu_tests
   native/mpi/gpus.cpp
   native/mpi/lane_letters.cpp
   native/mpi/lane_offers.cpp
+  native/mpi/lane_rounds.cpp
   native/mpi/lane_server.cpp
   native/mpi/mailbox.cpp
   native/test/doubts.cpp

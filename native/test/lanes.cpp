@@ -110,6 +110,35 @@ Add readsFew("a round looks at a few lanes and reads fewer commands, and tells t
                CHECK(!rank.server.serve(false) && !rank.server.waiting());
              });
 
+Add shortRounds(
+    "after rounds in which nothing happens each event moves its lane, of few queues or many", [] {
+      for (const std::int32_t queues : {1, 3, 6}) {
+        constexpr std::int32_t kEvents = 6;
+        Rank rank(0, 2, queues, kEvents);
+        std::vector<Event> kernels;
+        std::vector<Event> sent;
+        for (std::int32_t i = 0; i < kEvents; ++i) {
+          kernels.push_back(rank.machine.exec(i % queues, "empty", 0, {}));
+          sent.push_back(rank.send(i, {0, 8, 1, 1, static_cast<double>(i)}, kernels.back()));
+          rank.machine.publish(sent.back().queue);
+        }
+        rank.serve(false);
+        // The queues of the last events go first.
+        for (std::int32_t i = kEvents - 1; i >= kEvents - queues; --i) {
+          for (int round = 0; round < 5; ++round) CHECK(!rank.server.serve(false));
+          const Event kernel = kernels[static_cast<std::size_t>(i)];
+          rank.machine.publish(kernel.queue);
+          while (!rank.machine.done(kernel)) sched_yield();
+          CHECK(rank.server.serve(false));
+          for (std::int32_t k = 0; k < kEvents; ++k) {
+            const auto at = static_cast<std::size_t>(k);
+            CHECK(rank.machine.done(sent[at]) == (k % queues >= i % queues));
+          }
+        }
+        CHECK(!rank.server.waiting());
+      }
+    });
+
 Add serverWakes("the event for which a lane waits wakes the thread that serves the lanes", [] {
   Rank rank(0, 2, 1, 2);
   FutexToken sleeper;

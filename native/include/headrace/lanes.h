@@ -48,5 +48,7 @@ struct headrace_lanes {
   /// finds it there when the command is complete.
   void (*setArgument)(void* self, std::int32_t lane, std::int32_t sequence, std::int32_t argument,
                       double value);
+  /// Loads what `published` reads into the cache of this processor, without waiting.
+  void (*expect)(void* self, std::int32_t lane);
 };
 }

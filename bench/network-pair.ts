@@ -25,10 +25,11 @@ const FEW_RUNS = 2;
 const UNTIL_PLAYED = 7;
 /** Iterations of a play. */
 const PLAYED = 10;
-const LARGE_STEPS = 40;
+/** The processor of a virtual machine takes some 60 ms to come to its full speed. */
+const LARGE_STEPS = 200;
 /** Round trips of plain MPI. */
 const RAW_SMALL = 20_000;
-const RAW_LARGE = 40;
+const RAW_LARGE = 100;
 
 /** A figure, and its ratio to plain MPI of the same library: medians of the turns. */
 export interface Compared {

@@ -31,6 +31,14 @@ export async function relay(
     },
   });
   const kernel = task({ name: 'held', flows, params: { microseconds: 'f64' }, kernel: 'spin' });
+  // Bodies note both ends of the chain, each after a kernel.
+  const begun = task({
+    name: 'begun',
+    flows: { go: read('f64') },
+    body: () => {
+      began = performance.now();
+    },
+  });
   const first = task({
     name: 'first',
     flows: { x: readWrite('f64'), go: read('f64') },
@@ -56,9 +64,8 @@ export async function relay(
     await runtime.run((graph) => {
       if (holder === 'body') graph.insert(body, { go }, { rank: 0 });
       else {
-        // The kernel begins later than that.
-        began = performance.now() + HELD_MS;
         graph.insert(kernel, { go, microseconds: HELD_MS * 1000 }, { rank: 0 });
+        graph.insert(begun, { go }, { rank: 0 });
       }
       graph.insert(first, { x, go }, { rank: 0 });
       for (let i = 1; i < steps; i++) graph.insert(pass, { x }, { rank: i & 1 });

@@ -232,8 +232,10 @@ export interface Backend {
   /** The driver's words for the last failure on a queue. */
   lastError(queue: QueueId): string;
 
-  /** Turns record times on or off. */
+  /** Turns the times of all records on or off. */
   setTiming(on: boolean): void;
+  /** The times of that kernel are kept, also if those of all records are off. Before `publish`. */
+  keepTimes(queue: QueueId, seq: number): void;
   /** Exec commands of a cancelled run complete with `Status.cancelled` and run no kernel. */
   setCancelled(run: number, on: boolean): void;
   /** True once a kernel of the run failed or the run was cancelled. */

@@ -65,8 +65,10 @@ export const Record = {
   bytes: 64,
   words: 16,
   doubles: 8,
-  /** opcode in bits 0-7, number of flow arguments in bits 8-19, total arguments in bits 20-31. */
+  /** opcode in bits 0-6, `timed` in bit 7, number of flow arguments in bits 8-19, total arguments in bits 20-31. */
   head: 0,
+  /** Of an exec: its times are kept, also with timing off. */
+  timed: 0x80,
   /**
    * Bits 0-15: the kernel's id (exec), or destination space in bits 0-7 and source space in bits 8-15 (copy).
    * Bits 16-31: one more than the queue to wait for before this record starts; 0 for none.
@@ -95,7 +97,7 @@ export const Record = {
  */
 export const Times = {
   doubles: 2,
-  /** After completion with timing on: nanoseconds on the runtime clock. */
+  /** After completion with timing on, or if the record asks for it: nanoseconds on the runtime clock. */
   start: 0,
   end: 1,
 } as const;

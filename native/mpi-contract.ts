@@ -208,7 +208,7 @@ export interface NetOptions {
   readonly lanes: bigint;
   /** Destinations from which on a version goes along a tree of ranks. */
   readonly treeFrom: number;
-  /** Bytes of one staged chunk. */
+  /** Bytes of the longest staged chunk (native/mpi/chunks.h). All ranks give the same. */
   readonly chunkBytes: number;
   /** Chunks in flight per transfer. */
   readonly chunksInFlight: number;

@@ -103,6 +103,9 @@ export const Stamp = {
 } as const;
 
 /** The engine's knowledge of a task class. All tasks of the class share it. */
+/** Kinds of devices, as bits. */
+export const DeviceKind = { host: 1, gpu: 2 } as const;
+
 export interface TaskClassRow {
   readonly id: number;
   readonly name: string;
@@ -136,6 +139,8 @@ export interface TaskClassRow {
   takesOver?: boolean;
   /** Its tasks combine partial results of reductions. */
   combines?: boolean;
+  /** `DeviceKind`s on which the times of its kernels are taken (scheduler/engine/kernel-times.ts). */
+  timed?: number;
   /** NetworkRole of the runtime's own classes that move data between ranks; absent elsewhere. */
   readonly network?: number;
 }

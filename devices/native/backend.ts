@@ -307,6 +307,10 @@ export class NativeBackend implements Backend {
     Atomics.store(this.shared, Shared.timing, on ? 1 : 0);
   }
 
+  keepTimes(queue: QueueId, seq: number): void {
+    this.words[queue][((seq - 1) & this.mask) * Record.words + Record.head] |= Record.timed;
+  }
+
   setCancelled(run: number, on: boolean): void {
     Atomics.store(this.shared, Shared.cancel + run, on ? 1 : 0);
   }

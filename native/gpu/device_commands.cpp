@@ -111,8 +111,8 @@ void DeviceThread::issue(StreamQueue& stream, const Command& command, std::int32
   StreamSlot& slot = stream.slot(last);
   if (stream.next == stream.finished) stream.queue.beginBusy(now());
   const std::int32_t opcode = command.opcode();
-  slot.timed = opcode >= Opcode::exec && opcode <= Opcode::fill && runtime_.timing() &&
-               beginTiming(slot, stream);
+  slot.timed = opcode >= Opcode::exec && opcode <= Opcode::fill &&
+               (runtime_.timing() || command.isTimed()) && beginTiming(slot, stream);
   command.setStatus(Status::ok);  // a slot's last record may have left another
   if (status == Status::ok) status = perform(stream, command, sequence);
   if (status != Status::ok) fail(command, status);

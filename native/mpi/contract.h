@@ -6,7 +6,7 @@
 namespace headrace {
 
 /// Differs for every other contract: the loader compares it.
-inline constexpr std::int32_t netContractNumber = 1087085092;
+inline constexpr std::int32_t netContractNumber = 753464460;
 
 namespace NetCommand {
 inline constexpr std::int32_t message = 1;

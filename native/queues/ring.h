@@ -15,7 +15,8 @@ class Command {
  public:
   explicit Command(std::int32_t* words) : words_(words) {}
 
-  std::int32_t opcode() const { return words_[Record::head] & 0xff; }
+  std::int32_t opcode() const { return words_[Record::head] & (Record::timed - 1); }
+  bool isTimed() const { return (words_[Record::head] & Record::timed) != 0; }
   std::int32_t flowCount() const { return (words_[Record::head] >> 8) & 0xfff; }
   std::int32_t argumentCount() const {
     return static_cast<std::int32_t>(static_cast<std::uint32_t>(words_[Record::head]) >> 20);

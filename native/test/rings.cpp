@@ -262,6 +262,22 @@ Add timing("with timing on, every record has its run time, inside the time it wa
   }
 });
 
+Add asked("with timing off, the records that ask for it have their run time, and others have none",
+          [] {
+            Machine machine(small(1, 1));
+            for (int queue = 0; queue < 2; ++queue) {
+              const Event before = machine.exec(queue, "spin", 0, {50});
+              const Event asks = machine.exec(queue, "spin", 0, {50});
+              machine.record(asks)[Record::head] |= Record::timed;
+              const Event after = machine.exec(queue, "spin", 0, {50});
+              machine.finish();
+              const double* times = machine.times(asks);
+              CHECK(times[Times::start] > 0 && times[Times::end] - times[Times::start] >= 49000);
+              for (const Event& other : {before, after})
+                CHECK(machine.times(other)[Times::end] == 0);
+            }
+          });
+
 Add busy("busy time is visible as soon as the completion is, without timing", [] {
   Machine machine(small(1, 1));
   for (int queue = 0; queue < 2; ++queue) {

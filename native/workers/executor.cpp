@@ -68,7 +68,8 @@ inline Executor::UnderWay Executor::prepare(bool givenUp) {
     queue_->beginBusy(busySince_);
   }
   const std::int32_t opcode = command.opcode();
-  record.timed = opcode >= Opcode::exec && opcode <= Opcode::fill && runtime_.timing();
+  record.timed =
+      opcode >= Opcode::exec && opcode <= Opcode::fill && (runtime_.timing() || command.isTimed());
   // A command without a wait that was published before its predecessor began starts when that one ends: reading the
   // clock takes as long as a short kernel.
   record.start = !record.timed                                ? 0

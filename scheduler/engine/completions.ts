@@ -115,7 +115,7 @@ export class Completions {
       if (token === PART) continue;
       if (token > 0) {
         if (kernelTimes.isOpen && status === Status.ok)
-          kernelTimes.ended(tasks.classOf[token - 1], q, seq, x.tracing);
+          kernelTimes.ended(x.classes[tasks.classOf[token - 1]], q, seq);
         retirement.retired(token - 1, status);
       } else transfers.finish(-token - 1, q, seq, status);
       n++;

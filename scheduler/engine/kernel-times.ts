@@ -1,11 +1,11 @@
 // How long the kernels of a task class take, on the host and on GPUs: means over some of its tasks. The planner asks for them.
 //
-// A queue that keeps times reads the clock twice per command. So times are kept for a while only: from the first use of a class until
-// ENOUGH of its tasks have ended on each kind of device, or TASKS tasks of all classes. At other times a task costs one comparison.
-// Invariant: a time counts only if the command began after the queues had begun to keep times. Other slots have older times.
+// A queue that takes the times of a command reads the clock twice. So times are taken of some tasks only: of a class until ENOUGH of its tasks
+// have ended on each kind of device, or TASKS tasks of all classes. Other commands, and those of other classes, cost one comparison.
+// Invariant: a time counts only if the command was issued while the class was to be timed. The slots of other commands have older times.
 import type { Backend } from '../../devices/backend.js';
 import { HOST, type QueueId, type SpaceId } from '../../devices/handles.js';
-import type { TaskClassRow } from '../../stages/task-table.js';
+import { DeviceKind, type TaskClassRow } from '../../stages/task-table.js';
 
 /** Tasks of a class whose times are taken, and tasks of all classes after which those that are still to come are given up. */
 const ENOUGH = 64;
@@ -19,8 +19,8 @@ interface Mean {
 }
 
 /** Kernels of a class are the same function on all GPUs. */
-function kindOf(space: SpaceId): 0 | 1 {
-  return space === HOST ? 0 : 1;
+function kindOf(space: SpaceId): number {
+  return space === HOST ? DeviceKind.host : DeviceKind.gpu;
 }
 
 export class KernelTimes {
@@ -29,11 +29,8 @@ export class KernelTimes {
   private readonly backend: Backend;
   /** By name and number of flows of the class, kernel, and kind of device: the classes of a plan have other rows. */
   private readonly means: Map<string, Mean> = new Map();
-  /** By class and kind of device. */
-  private readonly ofClass: (Mean | undefined)[] = [];
-  /** Classes and kinds of devices, as in `ofClass`, that have not seen enough tasks. */
-  private readonly wanted: Set<number> = new Set();
-  private openedAt = 0;
+  /** The classes of which times are taken. */
+  private readonly timed: Set<TaskClassRow> = new Set();
   private left = 0;
 
   constructor(backend: Backend) {
@@ -42,39 +39,40 @@ export class KernelTimes {
 
   /** Tasks of a class come next. */
   open(cls: TaskClassRow): void {
+    let timed = 0;
     cls.kernels.forEach((kernel, s) => {
       if (kernel < 0) return;
       const key = keyOf(cls, kernel, s as SpaceId);
       const mean = this.means.get(key) ?? { seen: 0, sum: 0 };
       this.means.set(key, mean);
-      const at = 2 * cls.id + kindOf(s as SpaceId);
-      this.ofClass[at] = mean;
-      if (mean.seen <= ENOUGH) this.wanted.add(at);
+      if (mean.seen <= ENOUGH) timed |= kindOf(s as SpaceId);
     });
+    cls.timed = timed;
+    if (timed !== 0) this.timed.add(cls);
     this.left = TASKS;
-    if (this.isOpen || this.wanted.size === 0) return;
-    this.isOpen = true;
-    this.backend.setTiming(true);
-    this.openedAt = this.backend.now();
+    this.isOpen = this.timed.size > 0;
   }
 
-  /** A task of class `cls`, record `seq` of queue `q`, has ended well. `keeps`: the queues keep times for others, too. */
-  ended(cls: number, q: QueueId, seq: number, keeps: boolean): void {
+  /** A task of class `cls`, record `seq` of queue `q`, has ended well. */
+  ended(cls: TaskClassRow, q: QueueId, seq: number): void {
     const { backend } = this;
-    const at = 2 * cls + kindOf(backend.queues[q].space);
-    const mean = this.ofClass[at];
-    if (mean !== undefined && mean.seen <= ENOUGH) {
-      const start = backend.startOf(q, seq);
-      const took = backend.endOf(q, seq) - start;
-      if (start >= this.openedAt && took >= 0) {
-        if (mean.seen++ > 0) mean.sum += took;
-        if (mean.seen > ENOUGH) this.wanted.delete(at);
-      }
+    const { space } = backend.queues[q];
+    const kind = kindOf(space);
+    if (((cls.timed ?? 0) & kind) !== 0) {
+      const mean = this.means.get(keyOf(cls, cls.kernels[space], space)) as Mean;
+      const took = backend.endOf(q, seq) - backend.startOf(q, seq);
+      if (mean.seen <= ENOUGH && took >= 0 && mean.seen++ > 0) mean.sum += took;
+      if (mean.seen > ENOUGH) this.forget(cls, kind);
     }
-    if (--this.left > 0 && this.wanted.size > 0) return;
-    this.wanted.clear();
+    if (--this.left > 0 && this.timed.size > 0) return;
+    for (const other of this.timed) other.timed = 0;
+    this.timed.clear();
     this.isOpen = false;
-    if (!keeps) backend.setTiming(false);
+  }
+
+  private forget(cls: TaskClassRow, kind: number): void {
+    cls.timed = (cls.timed ?? 0) & ~kind;
+    if (cls.timed === 0) this.timed.delete(cls);
   }
 
   /** Whether tasks of the class were measured on a device. */

@@ -116,6 +116,7 @@ export class ClassBinder {
           ? undefined
           : (code, at) => explain(code, this.namesOf(cls, at) as never),
       failureCode: definition.failureCode,
+      timed: 0,
     };
     this.checkBodies(cls, row);
     this.checkArguments(row, cls.declared !== undefined);

@@ -48,6 +48,36 @@ test('a class that was measured as slow has a worker of its own', async () => {
   await runtime.close();
 });
 
+/** Counts the kernels whose times are asked for. */
+class TimedBackend extends SimulatedBackend {
+  asked = 0;
+
+  override keepTimes(): void {
+    this.asked++;
+  }
+}
+
+test('times are taken of the kernels of classes that are not known yet', async () => {
+  const backend = new TimedBackend({
+    machine: { ...planMachine(new PlanProgram(1)), gpus: 0, workers: 1 },
+    ringRecords: 128,
+    kernels: planKernels,
+  });
+  const runtime = Runtime.over(backend, { checked: true });
+  const [x, y, z] = [1, 2, 3].map((value) => runtime.data(new Float64Array(8).fill(value)));
+  const adds = (n: number): PromiseLike<unknown> =>
+    runtime.run((graph) => {
+      for (let i = 0; i < n; i++) graph.insert(axpy, { y, x, n: 8, a: 1 });
+    });
+  for (let i = 0; i < 10; i++) await adds(10);
+  // The first 65, and those that came with the last of these.
+  expect(backend.asked).toBe(70);
+  await runtime.run((graph) => void graph.insert(copy, { y: z, x, bytes: 64 }));
+  for (let i = 0; i < 10; i++) await adds(10);
+  expect(backend.asked).toBe(71);
+  await runtime.close();
+});
+
 test('times are kept until enough tasks have ended, and again for a new class', async () => {
   const { runtime, blocks } = opened();
   const { kernelTimes } = runtime.engine;

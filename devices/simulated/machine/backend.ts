@@ -372,6 +372,10 @@ export class SimulatedBackend implements Backend, EventOwner, Inhabitant {
     // Times are always kept.
   }
 
+  keepTimes(): void {
+    // Times are always kept.
+  }
+
   setCancelled(run: number, on: boolean): void {
     if (on) this.executor.cancel(run, Math.max(this.world.time, this.hostTime));
     else this.executor.cancelled[run] = 0;

@@ -6,7 +6,7 @@
 namespace headrace {
 
 /// Differs for every other contract: the loader compares it.
-inline constexpr std::int32_t contractNumber = 390628244;
+inline constexpr std::int32_t contractNumber = 952721547;
 
 namespace Opcode {
 inline constexpr std::int32_t nop = 0;
@@ -28,6 +28,7 @@ inline constexpr std::int32_t bytes = 64;
 inline constexpr std::int32_t words = 16;
 inline constexpr std::int32_t doubles = 8;
 inline constexpr std::int32_t head = 0;
+inline constexpr std::int32_t timed = 128;
 inline constexpr std::int32_t kernel = 1;
 inline constexpr std::int32_t task = 2;
 inline constexpr std::int32_t run = 3;

@@ -8,13 +8,13 @@
 
 import { HeadraceError } from '../devices/errors.js';
 import { guards } from '../devices/guards.js';
-import { type DatumId, HOST, NO_DATUM, type SpaceId } from '../devices/handles.js';
+import { type DatumId, NO_DATUM, type SpaceId } from '../devices/handles.js';
 import { CopyEvent, CopyState } from '../devices/memory/coherency.js';
 import { afterReaders } from '../devices/memory/readers.js';
 import type { StageContext } from './context.js';
 import { cure, failPoisoned, poisonedInput } from './poison.js';
 import { Outcome } from './stage.js';
-import { AccessMode, DeviceKind, Execution, NetworkRole, type TaskClassRow } from './task-table.js';
+import { AccessMode, deviceKind, Execution, NetworkRole, type TaskClassRow } from './task-table.js';
 
 export function exec(x: StageContext, row: number): number {
   const cls = x.classes[x.tasks.classOf[row]];
@@ -77,10 +77,7 @@ function execKernel(x: StageContext, row: number, cls: TaskClassRow, kernel: num
   launch.nFlows = nFlows;
   launch.nArgs = nArgs;
   const seq = sub.exec(launch);
-  const { timed } = cls;
-  if (timed !== undefined && timed !== 0)
-    if ((timed & (s === HOST ? DeviceKind.host : DeviceKind.gpu)) !== 0)
-      sub.backend.keepTimes(queue, seq);
+  if (((cls.timed ?? 0) & deviceKind(s)) !== 0) sub.backend.keepTimes(queue, seq);
   tasks.execution[row] = Execution.command;
   tasks.queue[row] = queue;
   tasks.seq[row] = seq;

@@ -48,6 +48,7 @@ export const STAGE_NAMES: readonly string[] = [
 import {
   type Column,
   type DatumId,
+  HOST,
   NO_SPACE,
   type QueueId,
   type SpaceId,
@@ -102,10 +103,15 @@ export const Stamp = {
   later: 2,
 } as const;
 
-/** The engine's knowledge of a task class. All tasks of the class share it. */
 /** Kinds of devices, as bits. */
-export const DeviceKind = { host: 1, gpu: 2 } as const;
+const DeviceKind = { host: 1, gpu: 2 } as const;
 
+/** Kernels of a class are the same function on all GPUs. */
+export function deviceKind(space: SpaceId): number {
+  return space === HOST ? DeviceKind.host : DeviceKind.gpu;
+}
+
+/** The engine's knowledge of a task class. All tasks of the class share it. */
 export interface TaskClassRow {
   readonly id: number;
   readonly name: string;
@@ -139,7 +145,7 @@ export interface TaskClassRow {
   takesOver?: boolean;
   /** Its tasks combine partial results of reductions. */
   combines?: boolean;
-  /** `DeviceKind`s on which the times of its kernels are taken (scheduler/engine/kernel-times.ts). */
+  /** The kinds of devices (`deviceKind`) on which the times of its kernels are taken (scheduler/engine/kernel-times.ts). */
   timed?: number;
   /** NetworkRole of the runtime's own classes that move data between ranks; absent elsewhere. */
   readonly network?: number;

@@ -4,8 +4,8 @@
 // have ended on each kind of device, or TASKS tasks of all classes. Other commands, and those of other classes, cost one comparison.
 // Invariant: a time counts only if the command was issued while the class was to be timed. The slots of other commands have older times.
 import type { Backend } from '../../devices/backend.js';
-import { HOST, type QueueId, type SpaceId } from '../../devices/handles.js';
-import { DeviceKind, type TaskClassRow } from '../../stages/task-table.js';
+import type { QueueId, SpaceId } from '../../devices/handles.js';
+import { deviceKind, type TaskClassRow } from '../../stages/task-table.js';
 
 /** Tasks of a class whose times are taken, and tasks of all classes after which those that are still to come are given up. */
 const ENOUGH = 64;
@@ -16,11 +16,6 @@ interface Mean {
   seen: number;
   /** Nanoseconds. */
   sum: number;
-}
-
-/** Kernels of a class are the same function on all GPUs. */
-function kindOf(space: SpaceId): number {
-  return space === HOST ? DeviceKind.host : DeviceKind.gpu;
 }
 
 export class KernelTimes {
@@ -45,7 +40,7 @@ export class KernelTimes {
       const key = keyOf(cls, kernel, s as SpaceId);
       const mean = this.means.get(key) ?? { seen: 0, sum: 0 };
       this.means.set(key, mean);
-      if (mean.seen <= ENOUGH) timed |= kindOf(s as SpaceId);
+      if (mean.seen <= ENOUGH) timed |= deviceKind(s as SpaceId);
     });
     cls.timed = timed;
     if (timed !== 0) this.timed.add(cls);
@@ -57,7 +52,7 @@ export class KernelTimes {
   ended(cls: TaskClassRow, q: QueueId, seq: number): void {
     const { backend } = this;
     const { space } = backend.queues[q];
-    const kind = kindOf(space);
+    const kind = deviceKind(space);
     if (((cls.timed ?? 0) & kind) !== 0) {
       const mean = this.means.get(keyOf(cls, cls.kernels[space], space)) as Mean;
       const took = backend.endOf(q, seq) - backend.startOf(q, seq);
@@ -96,5 +91,5 @@ function keyOf(
   kernel: number,
   space: SpaceId,
 ): string {
-  return `${kindOf(space)} ${kernel} ${modes.length} ${name}`;
+  return `${deviceKind(space)} ${kernel} ${modes.length} ${name}`;
 }

@@ -23,6 +23,7 @@ import { memoryText } from '../reports/memory.js';
 import { Story } from '../reports/story.js';
 import { Arrivals } from './arrivals.js';
 import { Completions } from './completions.js';
+import { DeferredCalls } from './deferred-calls.js';
 import { Dependencies } from './dependencies.js';
 import { DepthControl } from './depth.js';
 import { DeviceChoice } from './device-choice.js';
@@ -87,6 +88,8 @@ export class Engine extends EngineState implements StageHooks, Pass {
   readonly sections: ExclusiveSections;
   /** Tasks that wait for those that they have spawned. */
   readonly joins: Joins;
+  /** Closes of data that wait for a row of the window. */
+  readonly deferred: DeferredCalls;
   readonly completions: Completions;
   readonly kernelTimes: KernelTimes;
   /** Insertions that are held back, if runs are recognised. */
@@ -152,7 +155,7 @@ export class Engine extends EngineState implements StageHooks, Pass {
     this.sections = new ExclusiveSections(this, dispatcher, underWay);
     const { sections } = this;
     this.dependencies.behindBodies = () => sections.waiting();
-    const explain = (): string => this.explainStandstill();
+    this.deferred = new DeferredCalls(this, this.tasks.window + options.overflow);
     const asked = {
       pass: this,
       queueChoice,
@@ -164,7 +167,8 @@ export class Engine extends EngineState implements StageHooks, Pass {
       arrivals: this.arrivals,
       sections,
       joins: this.joins,
-      explain,
+      deferred: this.deferred,
+      explain: (): string => this.explainStandstill(),
     };
     this.idle = new IdleControl(this, asked, options.watchdog);
     const { idle } = this;
@@ -247,7 +251,7 @@ export class Engine extends EngineState implements StageHooks, Pass {
     return true;
   }
 
-  /** Resolves when no task is live and no command is under way. */
+  /** Resolves when no task is live, no command is under way, and no close of a datum waits for a row. */
   quiet(): Promise<void> {
     return this.idle.quiet();
   }

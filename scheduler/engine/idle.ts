@@ -20,6 +20,7 @@ import { formatTime } from '../../trace/analysis/text.js';
 import type { DroppedTasks } from '../failure/dropped-tasks.js';
 import type { FailureEffects } from '../failure/effects.js';
 import type { Arrivals } from './arrivals.js';
+import type { DeferredCalls } from './deferred-calls.js';
 import type { DepthControl } from './depth.js';
 import type { Dispatcher } from './dispatcher.js';
 import type { ExclusiveSections } from './exclusive.js';
@@ -42,6 +43,7 @@ interface IdleParts {
   readonly arrivals: Pick<Arrivals, 'markLanes'>;
   readonly sections: Pick<ExclusiveSections, 'isClosed' | 'current'>;
   readonly joins: Pick<Joins, 'isWaiting'>;
+  readonly deferred: Pick<DeferredCalls, 'waiting' | 'make'>;
   /** The reason why each live task waits, as text. */
   readonly explain: () => string;
 }
@@ -98,7 +100,7 @@ export class IdleControl {
     this.state.backend.soon(this.tick);
   }
 
-  /** Resolves when no task is live and no command is under way. */
+  /** Resolves when no task is live, no command is under way, and no close of a datum waits for a row. */
   quiet(): Promise<void> {
     this.parts.pass.pump();
     if (this.isQuiet()) {
@@ -140,7 +142,10 @@ export class IdleControl {
 
   private isQuiet(): boolean {
     const { live } = this.state.tasks;
-    return live === 0 && !this.parts.sections.isClosed && !this.somethingIsUnderWay();
+    const { sections, deferred } = this.parts;
+    return (
+      live === 0 && deferred.waiting === 0 && !sections.isClosed && !this.somethingIsUnderWay()
+    );
   }
 
   /** Whether a command is between issue and observed completion, or another rank has work to do. */
@@ -173,11 +178,12 @@ export class IdleControl {
 
   private passes(): 'done' | 'again' | 'asleep' | 'stuck' {
     const { state } = this;
-    const { pass, bodies } = this.parts;
+    const { pass, bodies, deferred } = this.parts;
     const { backend, x } = state;
     const until = backend.now() + TURN_NS;
     for (;;) {
       if (pass.pump()) this.movedAt = x.now;
+      if (deferred.make()) continue;
       if (this.isQuiet()) {
         // Other ranks may wait for an answer, such as that nobody here wants an offer of a failed run.
         if (state.remote === undefined || !guards.idleAnswers || backend.sleep()) return 'done';

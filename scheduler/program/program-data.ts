@@ -253,7 +253,7 @@ export class ProgramData implements DatumOwner {
     } catch (error) {
       if (!isWindowFull(error)) throw error;
       // Not even the extension has a row. The datum keeps its memory a while longer.
-      setImmediate(() => this.closeTemporary(datum));
+      this.engine.deferred.defer(() => this.closeTemporary(datum));
     }
   }
 
@@ -603,7 +603,7 @@ export class ProgramData implements DatumOwner {
     } catch (error) {
       if (!isWindowFull(error)) throw error;
       // The datum keeps its memory a while longer.
-      setImmediate(() => {
+      engine.deferred.defer(() => {
         if (!this.lifetime.isOver) engine.room.withoutWaiting(() => this.giveUp(datum));
       });
       return;

@@ -9,6 +9,7 @@ import { Execution, STAGE_NAMES, TaskStage } from '../../stages/task-table.js';
 import { formatBytes, formatTime } from '../../trace/analysis/text.js';
 import { accessModeNames } from '../../trace/format.js';
 import { shown } from '../checks.js';
+import type { DeferredCalls } from '../engine/deferred-calls.js';
 import type { Dependencies } from '../engine/dependencies.js';
 import type { Dispatcher } from '../engine/dispatcher.js';
 import type { ExclusiveSections } from '../engine/exclusive.js';
@@ -25,6 +26,7 @@ type Explained = EngineState & {
   readonly joins: Pick<Joins, 'childrenOf' | 'isHeld'>;
   readonly room: Pick<WindowRoom, 'limit' | 'waiting'>;
   readonly sections: Pick<ExclusiveSections, 'current' | 'waitedFor' | 'describe'>;
+  readonly deferred: Pick<DeferredCalls, 'waiting'>;
 };
 
 /** Tasks named in one table. */
@@ -145,7 +147,7 @@ export function explainAll(engine: Explained, run?: number): string {
 
 /** The wait of the program, if it does not wait for tasks. */
 function otherWaits(engine: Explained): string[] {
-  const { tasks, room, remote } = engine;
+  const { tasks, room, deferred, remote } = engine;
   const lines: string[] = [];
   if (tasks.live >= tasks.window)
     lines.push(
@@ -154,6 +156,10 @@ function otherWaits(engine: Explained): string[] {
   if (room.waiting > 0)
     lines.push(
       `  graph.space() is awaited in ${room.waiting} ${room.waiting === 1 ? 'place' : 'places'}`,
+    );
+  if (deferred.waiting > 0)
+    lines.push(
+      `  ${deferred.waiting} closed ${deferred.waiting === 1 ? 'datum keeps its' : 'data keep their'} memory until the window has a row`,
     );
   for (const wait of remote?.waits() ?? []) lines.push(`  ${wait}`);
   for (const wait of engine.sections.describe()) lines.push(`  ${wait}`);

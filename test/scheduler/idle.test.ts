@@ -6,6 +6,7 @@ import fc from 'fast-check';
 import { beforeEach, describe, expect, it, vi } from 'vitest';
 import type { HeadraceError } from '../../devices/errors.js';
 import { setGuard } from '../../devices/simulated/cases/set-guard.js';
+import { TaskStage } from '../../stages/task-table.js';
 import { queueId, taskId } from '../support/handles.js';
 import { Asked } from '../support/idle-parts.js';
 import type { PartsState } from '../support/parts-state.js';
@@ -297,6 +298,26 @@ describe('quiet()', () => {
     state.manual.ring();
     await both;
     expect(state.manual.calls).toEqual(['hold', 'sleep', 'release']);
+  });
+
+  it('does not resolve before calls that wait for a row were made', async () => {
+    const made: number[] = [];
+    const rows = Array.from({ length: state.tasks.window }, () => state.task({}));
+    asked.deferred.defer(() => made.push(1));
+    asked.deferred.defer(() => {
+      made.push(2);
+      asked.deferred.defer(() => made.push(3));
+    });
+    expect([asked.deferred.make(), asked.deferred.waiting]).toEqual([false, 2]);
+    for (const row of rows) state.tasks.stage[row] = TaskStage.done;
+    state.tasks.retireHead();
+    const quiet = vi.fn();
+    const over = asked.idle.quiet().then(quiet);
+    await Promise.resolve();
+    expect([quiet.mock.calls.length, made]).toEqual([0, []]);
+    state.manual.turn();
+    await over;
+    expect([made, asked.deferred.waiting]).toEqual([[1, 2, 3], 0]);
   });
 
   it('does not resolve while another rank has work to do', () => {

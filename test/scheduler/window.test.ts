@@ -223,6 +223,7 @@ describe.each(HOSTS)('on $name', ({ options }) => {
         body: ({ to }) => void to[0]++,
       });
       const outcomes: string[] = [];
+      const waits = new Set<number>();
       for (let left = 0; left < 7; left++)
         await onMachine({ ...options, window: 4, overflow: 12 }, async (runtime) => {
           const datum = runtime.data(new Float64Array(4));
@@ -247,6 +248,11 @@ describe.each(HOSTS)('on $name', ({ options }) => {
                 while (tasks.live < room.limit - left) graph.insert(idle, { of: other });
                 try {
                   datum.close();
+                  const { waiting } = runtime.engine.deferred;
+                  waits.add(waiting);
+                  const told =
+                    waiting === 1 ? '1 closed datum keeps' : `${waiting} closed data keep`;
+                  if (waiting > 0) expect(runtime.engine.explain()).toContain(told);
                 } catch (error) {
                   outcome = (error as HeadraceError).code;
                 }
@@ -259,11 +265,11 @@ describe.each(HOSTS)('on $name', ({ options }) => {
             expect([...(await datum.read())]).toEqual(
               kind === 'parts' ? [1, 1, 1, 1] : [4, 0, 0, 0],
             );
-          // What had no row gets one.
-          await pause(1);
+          // Closes that had no row get one before the engine is quiet.
           await nothingLeft(runtime, [datum, other]);
         });
       expect(outcomes).toEqual(['ERR_WINDOW_FULL', ...new Array(6).fill('closed')]);
+      expect(waits.size).toBeGreaterThan(1);
     },
   );
 

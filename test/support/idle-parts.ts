@@ -2,6 +2,7 @@
 import type { HeadraceError } from '../../devices/errors.js';
 import { Fifo } from '../../devices/fifo.js';
 import { Tally } from '../../devices/tally.js';
+import { DeferredCalls } from '../../scheduler/engine/deferred-calls.js';
 import { IdleControl } from '../../scheduler/engine/idle.js';
 import { ReadyQueue } from '../../scheduler/engine/ready-queue.js';
 import type { RunState } from '../../scheduler/engine/run-state.js';
@@ -16,6 +17,7 @@ const MOST_PASSES = 50;
 export class Asked {
   readonly state: PartsState;
   readonly idle: IdleControl;
+  readonly deferred: DeferredCalls;
   passes = 0;
   /** Results of the next passes; none moves anything after that. */
   moves: (() => boolean)[] = [];
@@ -45,6 +47,7 @@ export class Asked {
       if (++this.passes > MOST_PASSES) throw new Error('test: it does not come to rest');
       return this.moves.shift()?.() ?? false;
     };
+    this.deferred = new DeferredCalls(state, state.tasks.window);
     this.idle = new IdleControl(
       state,
       {
@@ -59,6 +62,7 @@ export class Asked {
         depth: { isShort: (q) => this.isShort(q) },
         sections: { isClosed: false, current: undefined },
         joins: { isWaiting: false },
+        deferred: this.deferred,
         bodies: this.bodies as never,
         dropped: {
           giveUp: () => {

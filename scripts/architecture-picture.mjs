@@ -90,7 +90,7 @@ export const ways = [
       ['devices', 'submission.ts', 'writes a command that waits for the writer'],
       [
         'native/mpi',
-        'lane_server.cpp, lane_offers.cpp',
+        'lane_rounds.cpp, lane_offers.cpp',
         'see the writer end and offer the version',
       ],
       ['native/mpi', 'session_letters.cpp', 'sends the announcement'],

@@ -3,7 +3,8 @@
 //
 // Its waits: a short spin, then yielding, then sleeping in steps of 20 us. MPI has no wait that a
 // command could interrupt, so the thread sees a message that arrives in its sleep one step later; a command wakes it at
-// once. While the engine has no live task and no transfer is under way, the steps are 1 ms.
+// once. While the engine has no live task and no transfer is under way, the steps are 1 ms. Where all that it waits for wakes it, it does
+// not yield, and its sleeps are 1 ms.
 #pragma once
 
 #include <mpi.h>

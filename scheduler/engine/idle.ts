@@ -10,7 +10,7 @@
 // The watchdog reports when no task has moved for a while. It uses a timer while the engine sleeps on the event loop.
 // While the program waits in an insertion no timer fires, so the blocked thread checks the time itself.
 // Invariant: when the engine sleeps and a task is live, a doorbell is armed on some queue with commands under way, or
-// a JavaScript body runs. Otherwise the graph is stuck, and the engine reports an error instead of sleeping.
+// a JavaScript body runs, or news of other ranks are expected. Otherwise the graph is stuck, and the engine reports an error instead of sleeping.
 
 import { writeSync } from 'node:fs';
 import { HeadraceError } from '../../devices/errors.js';

@@ -71,8 +71,8 @@ export interface RuntimeOptions {
   readonly flush?: 'auto' | 'force' | 'off';
   /**
    * 'auto': runs that insert the same tasks again, and stretches that a run repeats, are recognised and played as plans
-   * (docs/plans.md). Default 'auto', and 'off' with `checked`, so that `story` knows every task. On several ranks nothing is
-   * recognised.
+   * (docs/plans.md). Default 'auto', and 'off' with `checked`, so that `story` knows every task. On several ranks whole
+   * runs are recognised, and nothing if a rank has GPUs.
    */
   readonly plans?: 'auto' | 'off';
   /** Write a trace of everything to this file. */

@@ -9,7 +9,7 @@ import { launchOf } from '../devices/launch.js';
 import { Runtime } from '../index.js';
 import { commandLine } from './command-line.js';
 import { WARM_RUNS } from './harness.js';
-import { relay } from './network-relay.js';
+import { Relay } from './network-relay.js';
 import { underMpirun } from './ranks.js';
 
 const ROUNDS = 2000;
@@ -121,10 +121,11 @@ if (launch.size === 2) {
   );
   // V8 compiles the engine once more when its methods are replaced: the measured runs come after that.
   const passes = watchPasses(runtime.engine, () => backend.now());
-  await relay(runtime, bytes, ROUNDS, WARM_RUNS);
+  const relay = new Relay(runtime, bytes);
+  await relay.run(ROUNDS, WARM_RUNS);
   for (const notes of [kernels, lanes]) for (const times of Object.values(notes)) times.length = 0;
   passes.count = passes.ns = 0;
-  const seconds = await relay(runtime, bytes, ROUNDS, 1);
+  const seconds = await relay.run(ROUNDS, 1);
   const spans = (from: Times, to: Times): Hop => hopOf(spansOf(from, to));
   // Before a kernel the lane's command is its receive, after it its send.
   const hops = {

@@ -7,7 +7,7 @@ import { launchOf } from '../native/launch.js';
 import { loadMpi, startMpi } from '../native/mpi.js';
 import { commandLine } from './command-line.js';
 import { median, WARM_RUNS } from './harness.js';
-import { type Holder, relay } from './network-relay.js';
+import { type Holder, Relay } from './network-relay.js';
 import { shortName, underMpirun } from './ranks.js';
 
 const SMALL = 8;
@@ -156,8 +156,9 @@ function steps(x: Datum<'f64'>): (graph: TaskGraph) => void {
 /** A token goes back and forth between two ranks: each step is one dependency on the other rank. Seconds of a step. */
 async function oneWay(warm: number, holder: Holder): Promise<number> {
   const runtime = await Runtime.create({ workers: 1, gpus: 0 });
-  await relay(runtime, SMALL, SMALL_STEPS, warm, holder);
-  const seconds = await relay(runtime, SMALL, SMALL_STEPS, REPEATS, holder);
+  const relay = new Relay(runtime, SMALL, holder);
+  await relay.run(SMALL_STEPS, warm);
+  const seconds = await relay.run(SMALL_STEPS, REPEATS);
   await runtime.close();
   return seconds;
 }
@@ -205,8 +206,8 @@ async function rateOf(comm: 'direct' | 'ipc' | 'staged', warm: number): Promise<
     comm,
   });
   // Compiles all code on the way.
-  await relay(runtime, WARM, WARM_STEPS, warm);
-  const seconds = await relay(runtime, LARGE, LARGE_STEPS, REPEATS);
+  await new Relay(runtime, WARM).run(WARM_STEPS, warm);
+  const seconds = await new Relay(runtime, LARGE).run(LARGE_STEPS, REPEATS);
   await runtime.close();
   return LARGE / seconds;
 }

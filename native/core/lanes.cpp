@@ -64,7 +64,9 @@ Lanes::Lanes(Runtime& runtime, std::int32_t first) : runtime_(runtime), first_(f
     auto* numbers = reinterpret_cast<double*>(of(self).lane(number).record(sequence));
     numbers[Record::argument + argument] = value;
   };
-  table_.expect = [](void* self, std::int32_t number) { of(self).lane(number).expectPublished(); };
+  table_.prefetch = [](void* self, std::int32_t number) {
+    of(self).lane(number).prefetchPublished();
+  };
 }
 
 Lanes::~Lanes() {

@@ -111,8 +111,15 @@ void DeviceThread::issue(StreamQueue& stream, const Command& command, std::int32
   StreamSlot& slot = stream.slot(last);
   if (stream.next == stream.finished) stream.queue.beginBusy(now());
   const std::int32_t opcode = command.opcode();
-  slot.timed = opcode >= Opcode::exec && opcode <= Opcode::fill &&
-               (runtime_.timing() || command.isTimed()) && beginTiming(slot, stream);
+  const bool wantsTimes =
+      opcode >= Opcode::exec && opcode <= Opcode::fill && (runtime_.timing() || command.isTimed());
+  slot.timed = wantsTimes && beginTiming(slot, stream);
+  // The ring slot has the times of an earlier command. An end before its start says that the time is not known; NaN would make a
+  // trace unreadable.
+  if (wantsTimes && !slot.timed) {
+    const auto time = static_cast<double>(now());
+    stream.queue.setTimes(command.words(), time, time - 1);
+  }
   command.setStatus(Status::ok);  // a slot's last record may have left another
   if (status == Status::ok) status = perform(stream, command, sequence);
   if (status != Status::ok) fail(command, status);
@@ -248,11 +255,12 @@ void DeviceThread::fail(const Command& command, std::int32_t status) {
   }
 }
 
+/// False: the command cannot be timed.
 bool DeviceThread::beginTiming(StreamSlot& slot, StreamQueue& stream) {
-  if (slot.begin == nullptr &&
-      (driver_.eventCreate(device_, true, &slot.begin) != DriverStatus::ok ||
-       driver_.eventCreate(device_, true, &slot.end) != DriverStatus::ok)) {
-    return false;
+  for (EventHandle* event : {&slot.begin, &slot.end}) {
+    const bool exists =
+        *event != nullptr || driver_.eventCreate(device_, true, event) == DriverStatus::ok;
+    if (!exists) return false;
   }
   slot.submitted = now();
   return driver_.eventRecord(slot.begin, stream.stream) == DriverStatus::ok;

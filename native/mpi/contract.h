@@ -6,7 +6,7 @@
 namespace headrace {
 
 /// Differs for every other contract: the loader compares it.
-inline constexpr std::int32_t netContractNumber = 753464460;
+inline constexpr std::int32_t netContractNumber = 528284170;
 
 namespace NetCommand {
 inline constexpr std::int32_t message = 1;

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "contract.h"
+#include "lane_letter.h"
 
 namespace headrace::mpi {
 namespace {
@@ -61,7 +62,9 @@ void LaneOffers::startWaiting() {
     waiting_.pop_front();
     ++sends_;
     const Offer offer = offers_.at(next.offer);
-    transport_.sendBytes(next.rank, next.tag, offer.place, offer.bytes, next.offer, next.mode);
+    const bool leaves =
+        transport_.sendBytes(next.rank, next.tag, offer.place, offer.bytes, next.offer, next.mode);
+    if (!leaves) transport_.send(next.rank, {kRefused, static_cast<double>(next.tag)});
   }
 }
 

@@ -2,7 +2,7 @@
 //
 // Invariants:
 // - every rank that was told of an offer answers once: it asks for the bytes, or declines;
-// - a request is always answered, by the bytes or by a refusal;
+// - a request is always answered, by the bytes or by a refusal, also when its transfer cannot begin;
 // - at most `kMostSends` transfers are under way, the most urgent first: the others would wait for staging buffers;
 // - every offer departs exactly once, when all have answered and no transfer of its bytes is under way. Until then
 //   the engine keeps the bytes as they are.

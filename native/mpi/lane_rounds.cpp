@@ -20,7 +20,7 @@ constexpr std::size_t kMostEvents = 4;
 
 bool LaneServer::serve(bool published) {
   bool moved = serveLetters();
-  if (published) expectNews();
+  if (published) prefetchNews();
   const bool hasSeen = unseen_ > 0 && lookAtSome();
   // The thread does not sleep before it has seen all.
   moved = moved || unseen_ > 0;
@@ -64,9 +64,9 @@ bool LaneServer::serve(bool published) {
 }
 
 /// The engine has written records of some lanes on another core. This round and the next ones look at all lanes, a few each.
-void LaneServer::expectNews() {
+void LaneServer::prefetchNews() {
   unseen_ = lanes_.count;
-  for (std::int32_t lane = 0; lane < lanes_.count; ++lane) lanes_.expect(lanes_.self, lane);
+  for (std::int32_t lane = 0; lane < lanes_.count; ++lane) lanes_.prefetch(lanes_.self, lane);
 }
 
 /// Whether a command of a cancelled run is under way: receives without a letter, and movements of bytes, are not looked at otherwise.
@@ -169,7 +169,7 @@ bool LaneServer::lookAtSome() {
 }
 
 /// The next record of a lane, which the engine has written on another core, is soon read.
-void LaneServer::expectRecord(const Lane& lane) {
+void LaneServer::prefetchRecord(const Lane& lane) {
   __builtin_prefetch(lanes_.record(lanes_.self, lane.number, after(lane.over, 1)));
 }
 
@@ -179,7 +179,7 @@ void LaneServer::look(Lane& lane) {
   // A core that closes publishes what is complete.
   if (ahead(lane.published, lane.over) < 0) lane.published = lane.over;
   lane.waitsInPlay = false;
-  if (lane.published != lane.over) return expectRecord(lane);
+  if (lane.published != lane.over) return prefetchRecord(lane);
   const std::int32_t found = lanes_.refill(lanes_.self, lane.number);
   lane.waitsInPlay = found == 2;
   if (found != 1) return;

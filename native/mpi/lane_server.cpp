@@ -341,26 +341,29 @@ bool LaneServer::mayFetch(Lane& lane) {
 }
 
 /// Asks for the bytes of an announced version, or reads them. A receive is posted before the request for its bytes, so they do
-/// not come unexpected.
+/// not come unexpected. One that cannot be posted asks for nothing: the offering rank serves the ranks below this one.
 void LaneServer::fetch(Lane& lane) {
   const double* contents = contentsOf(lane.letter);
   const std::size_t pairs = pairsOf(contents);
   const auto [number, rank, space, offset, priority] = tailOf(lane.letter);
-  if (pairs > 0) branches_[lane.address()].assign(contents + kHeader, contents + kHeader + pairs);
   const std::int32_t tag = kFirstTag + lane.number;
   lane.fetch = Fetch::underWay;
   lane.fetchStart = startTime();
+  const auto keepBranches = [&] {
+    if (pairs > 0) branches_[lane.address()].assign(contents + kHeader, contents + kHeader + pairs);
+  };
   if (lane.mode == NetMode::mapped) {
+    keepBranches();
     transport_.readBytes(rank, space, offset, place(lane), lane.bytes(), lane.number);
     return;
   }
   if (lane.isStaged()) ++staged_;
-  transport_.receiveBytes(rank, tag, place(lane), lane.bytes(), lane.number, lane.mode,
-                          lane.scope());
-  if (lane.fetch == Fetch::over) {
+  if (!transport_.receiveBytes(rank, tag, place(lane), lane.bytes(), lane.number, lane.mode,
+                               lane.scope())) {
     decline(lane.letter);
     return;
   }
+  keepBranches();
   Letter letter = blank();
   letter = {kAsked, number, static_cast<double>(tag)};
   if (lane.isStaged()) letter.push_back(NetMode::staged);
@@ -400,7 +403,7 @@ void LaneServer::complete(Lane& lane, std::int32_t status, double start) {
   lanes_.complete(lanes_.self, lane.number, lane.last, status, start, end);
   lane.read = false;
   lane.over = lane.last;
-  if (lane.published != lane.over) expectRecord(lane);
+  if (lane.published != lane.over) prefetchRecord(lane);
   if (!lane.letter.empty()) giveBack(std::move(lane.letter));
   lane.hasLetter = false;
   if (lane.withdrawn.has_value() && ahead(lane.last, *lane.withdrawn) >= 0) lane.withdrawn.reset();

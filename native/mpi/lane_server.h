@@ -215,7 +215,7 @@ class LaneServer {
 
   /// The last complete record of a queue, as seen in this round.
   struct Reached {
-    std::uint32_t round = 0;
+    std::uint64_t round = 0;
     std::int32_t sequence = 0;
   };
 
@@ -234,8 +234,8 @@ class LaneServer {
   };
 
   bool serveLetters();
-  void expectNews();
-  void expectRecord(const Lane& lane);
+  void prefetchNews();
+  void prefetchRecord(const Lane& lane);
   bool isAnyCancelled() const;
   bool isQuiet() const;
   void noteEvents();
@@ -304,7 +304,8 @@ class LaneServer {
   /// Lanes that are still to be looked at for new records, from `nextLook_` on.
   std::int32_t unseen_ = 0;
   std::int32_t nextLook_ = 0;
-  std::uint32_t round_ = 0;
+  /// Rounds so far, from 1 in the first one: no entry of `reached_` is of a round that is still to come.
+  std::uint64_t round_ = 0;
   /// By queue.
   std::vector<Reached> reached_;
   /// Lanes whose events unpark the sleeper.

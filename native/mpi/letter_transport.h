@@ -22,12 +22,13 @@ class LetterTransport {
   virtual void send(std::int32_t rank, Letter letter) = 0;
   /// The `NetMode` of bytes from a memory space of another rank into one of this rank, for receives that leave it open.
   virtual std::int32_t wayFrom(std::int32_t rank, std::int32_t from, std::int32_t space) = 0;
-  /// Sends the bytes of a version by a `NetMode`; `LaneServer::sent` follows with the number of the offer.
-  virtual void sendBytes(std::int32_t rank, std::int32_t tag, LanePlace from, double bytes,
+  /// Sends the bytes of a version by a `NetMode`; `LaneServer::sent` follows with the number of the offer. False: none will leave.
+  /// `sent` follows then, too, perhaps much later.
+  virtual bool sendBytes(std::int32_t rank, std::int32_t tag, LanePlace from, double bytes,
                          std::int32_t offer, std::int32_t mode) = 0;
   /// Receives the bytes of a version; `LaneServer::fetched` follows with the number of the lane when `scope`, a `NetScope`, sees
-  /// them.
-  virtual void receiveBytes(std::int32_t rank, std::int32_t tag, LanePlace to, double bytes,
+  /// them. False: the receive is not posted, and no bytes may be sent to it. `fetched` follows then, too, perhaps much later.
+  virtual bool receiveBytes(std::int32_t rank, std::int32_t tag, LanePlace to, double bytes,
                             std::int32_t lane, std::int32_t mode, std::int32_t scope) = 0;
   /// Reads the bytes of a version from memory of another rank; `LaneServer::fetched` follows with the number of the lane.
   virtual void readBytes(std::int32_t rank, std::int32_t space, double offset, LanePlace to,

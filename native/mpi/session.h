@@ -223,9 +223,9 @@ class Session : private LetterTransport {
   void letterArrived(std::int32_t slot, const MPI_Status& status, bool failed);
   std::int32_t wayFrom(std::int32_t rank, std::int32_t from, std::int32_t space) override;
   void send(std::int32_t rank, Letter letter) override;
-  void sendBytes(std::int32_t rank, std::int32_t tag, LanePlace from, double bytes,
+  bool sendBytes(std::int32_t rank, std::int32_t tag, LanePlace from, double bytes,
                  std::int32_t offer, std::int32_t mode) override;
-  void receiveBytes(std::int32_t rank, std::int32_t tag, LanePlace to, double bytes,
+  bool receiveBytes(std::int32_t rank, std::int32_t tag, LanePlace to, double bytes,
                     std::int32_t lane, std::int32_t mode, std::int32_t scope) override;
   void readBytes(std::int32_t rank, std::int32_t space, double offset, LanePlace to, double bytes,
                  std::int32_t lane) override;
@@ -234,7 +234,7 @@ class Session : private LetterTransport {
                 std::int32_t mode) override;
   void came(std::int32_t number, std::int32_t rank, std::int32_t space, bool forwards) override;
   std::int32_t newTransfer(std::int32_t rank, LanePlace place, double bytes, std::int32_t number);
-  void startTransfer(std::int32_t index, std::int32_t tag, std::int32_t mode);
+  bool startTransfer(std::int32_t index, std::int32_t tag, std::int32_t mode);
   void readMapped(std::int32_t index, const GpuExport& exported, std::uint64_t from);
   void fail(std::int32_t index, std::int32_t status);
   void flushForLanes();

@@ -24,18 +24,18 @@ std::uint64_t address(const void* pointer) { return reinterpret_cast<std::uint64
 
 // --- Beginning ----------------------------------------------------------------------------------------------------
 
-void Session::sendBytes(std::int32_t rank, std::int32_t tag, LanePlace from, double bytes,
+bool Session::sendBytes(std::int32_t rank, std::int32_t tag, LanePlace from, double bytes,
                         std::int32_t offer, std::int32_t mode) {
   const std::int32_t index = newTransfer(rank, from, bytes, offer);
   transfers_[index].send = true;
-  startTransfer(index, tag, mode);
+  return startTransfer(index, tag, mode);
 }
 
-void Session::receiveBytes(std::int32_t rank, std::int32_t tag, LanePlace to, double bytes,
+bool Session::receiveBytes(std::int32_t rank, std::int32_t tag, LanePlace to, double bytes,
                            std::int32_t lane, std::int32_t mode, std::int32_t scope) {
   const std::int32_t index = newTransfer(rank, to, bytes, lane);
   transfers_[index].scope = scope;
-  startTransfer(index, tag, mode);
+  return startTransfer(index, tag, mode);
 }
 
 /// A transfer that has not started.
@@ -64,18 +64,19 @@ std::int32_t Session::newTransfer(std::int32_t rank, LanePlace place, double byt
   return index;
 }
 
-void Session::startTransfer(std::int32_t index, std::int32_t tag, std::int32_t mode) {
+/// False: it has failed, and its end is told now or later.
+bool Session::startTransfer(std::int32_t index, std::int32_t tag, std::int32_t mode) {
   Transfer& transfer = transfers_[index];
   transfer.tag = tag;
   transfer.staged = mode == NetMode::staged;
   if (!transfer.staged && !options_.spaces[static_cast<std::size_t>(transfer.space)].direct) {
     fail(index, NetStatus::library);
-    return;
+    return false;
   }
   if (transfer.staged || transfer.bytes > kLongest) {
     transfer.listed = true;
     chunked_.push_back(index);
-    return;
+    return true;
   }
   // An MPI library that takes device pointers works in the context that is current on its thread (H10).
   if (transfer.mover != nullptr) transfer.mover->gpu().makeCurrent();
@@ -90,6 +91,7 @@ void Session::startTransfer(std::int32_t index, std::int32_t tag, std::int32_t m
     add(request, {Kind::whole, index, -1});
   else
     fail(index, NetStatus::library);
+  return code == MPI_SUCCESS;
 }
 
 void Session::readBytes(std::int32_t rank, std::int32_t space, double offset, LanePlace to,

@@ -88,7 +88,7 @@ class Queue {
   std::int32_t published(std::memory_order order = std::memory_order_acquire) const {
     return control_[Control::published].load(order);
   }
-  void expectPublished() const { __builtin_prefetch(&control_[Control::published]); }
+  void prefetchPublished() const { __builtin_prefetch(&control_[Control::published]); }
   std::int32_t completed(std::memory_order order = std::memory_order_acquire) const {
     return control_[Control::completed].load(order);
   }

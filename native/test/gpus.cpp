@@ -1,6 +1,9 @@
 // Copies in all directions between the host and two emulated GPUs, in chains that only events keep in order.
+#include <atomic>
 #include <cstring>
 
+#include "gpu/device_thread.h"
+#include "gpu/driver.h"
 #include "machine.h"
 
 namespace headrace::test {
@@ -124,6 +127,65 @@ Add foreign(
         CHECK(machine.done(slow));
       }
     });
+
+/// Which call of the driver below will fail, counted from now on: to make an event with time, and to record one. 0: none.
+std::atomic<int> badCreation{0}, badRecording{0};
+
+bool fails(std::atomic<int>& call) { return call > 0 && --call == 0; }
+
+/// The emulated driver, whose events can fail.
+DriverTable withBadEvents() {
+  DriverTable table = *emulatedDriver();
+  table.eventCreate = [](DeviceHandle device, bool timed, EventHandle* event) {
+    if (timed && fails(badCreation)) return DriverStatus::refused;
+    return emulatedDriver()->eventCreate(device, timed, event);
+  };
+  table.eventRecord = [](EventHandle event, StreamHandle stream) {
+    if (fails(badRecording)) return DriverStatus::refused;
+    return emulatedDriver()->eventRecord(event, stream);
+  };
+  return table;
+}
+
+Add untimed("a command that cannot be timed has no times, not those of an earlier one in its slot",
+            [] {
+              Machine machine(small(1));
+              Runtime& runtime = machine.core->runtime();
+              const DriverTable driver = withBadEvents();
+              alignas(64) std::int32_t ring[Record::words] = {};
+              double times[Times::doubles] = {};
+              alignas(64) Word control[Control::words] = {};
+              Queue queue(1, QueueKind::compute, 1, -1, ring, times, 1, control, runtime.shared,
+                          &runtime.doorbell);
+              Space space;
+              {
+                DeviceThread device(runtime, driver, 0, 0);
+                device.call([&] {
+                  device.openDevice(1 << 16, 1, space);
+                  device.openQueue(queue);
+                });
+                const auto fill = [&](std::int32_t sequence) {
+                  ring[Record::head] = Opcode::fill | Record::timed | (3 << 20);
+                  ring[Record::run] = -1;
+                  const double arguments[] = {0, 64, 1};
+                  std::memcpy(reinterpret_cast<double*>(ring) + Record::argument, arguments,
+                              sizeof arguments);
+                  queue.setPublished(sequence);
+                  queue.wake();
+                  while (queue.completed() != sequence) sched_yield();
+                  CHECK(ring[Record::status] == Status::ok);
+                  return times[Times::end] - times[Times::start];
+                };
+                // The second of the two events of a slot cannot be made, and is made later.
+                badCreation = 2;
+                CHECK(fill(1) < 0);
+                CHECK(fill(2) >= 0);
+                badRecording = 1;
+                CHECK(fill(3) < 0);
+                CHECK(fill(4) >= 0);
+                machine.core->close();
+              }
+            });
 
 Add sharing("another mapping of a GPU's memory file sees its bytes", [] {
   Machine machine(small(1, 2));

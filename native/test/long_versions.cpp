@@ -279,6 +279,55 @@ Add longAbandoned(
       CHECK(sender.machine.done(third) && sender.out.posted.empty() && sender.out.ends.size() == 3);
     });
 
+Add longUnposted(
+    "a receive that cannot be posted asks for nothing, and the ranks below it are served", [] {
+      Rank sender(0, 4, 1, 1, 2);
+      Rank failing(1, 4, 1, 1, 2);
+      Rank below(2, 4, 1, 1, 2);
+      Rank other(3, 4, 1, 1, 2);
+      const std::vector<Rank*> all{&sender, &failing, &below, &other};
+      failing.out.posts = false;
+      sender.at(0) = 7;
+      sender.offer(0, {0, kLong, 1, 17, 0, 1, 5, 2, 5, 3, 5});
+      sender.serve();
+      std::vector<Event> taken;
+      for (Rank* rank : {&failing, &below, &other}) {
+        taken.push_back(rank->receive(0, 0, kLong, 1, 5));
+        rank->serve();
+      }
+      carry(all);
+      // Its end is told later: nobody waits for that.
+      CHECK(!failing.machine.done(taken[0]));
+      CHECK(below.machine.done(taken[1]) && below.at(0) == 7 && other.machine.done(taken[2]));
+      CHECK((sender.out.ends == Ends{{17, NetStatus::ok}}));
+      failing.server.fetched(0, NetStatus::library);
+      failing.serve(false);
+      CHECK(failing.machine.status(taken[0]) == Status::transfer - NetStatus::library);
+      CHECK(failing.out.posted.empty());
+    });
+
+Add longUnsent("a request whose bytes cannot be sent is refused, and the offer fails", [] {
+  Rank sender(0, 2, 1, 1);
+  Rank receiver(1, 2, 1, 1);
+  sender.out.posts = false;
+  sender.offer(0, {0, kLong, 1, 17, 0, 1, 5});
+  sender.serve();
+  const Event taken = receiver.receive(0, 0, kLong, 1, 5);
+  receiver.serve();
+  carry({&sender, &receiver});
+  CHECK(receiver.out.coming.size() == 1 && sender.out.ends.empty());
+  CHECK(receiver.out.cancelled == std::vector<std::int32_t>{0});
+  sender.server.sent(1, NetStatus::library, 1, 2);
+  CHECK((sender.out.ends == Ends{{17, NetStatus::library}}));
+  receiver.server.fetched(0, NetStatus::cancelled);
+  receiver.serve(false);
+  // The sender's engine ends the run.
+  CHECK(!receiver.machine.done(taken));
+  receiver.machine.shared(Shared::cancel + 1).store(1);
+  CHECK(receiver.look());
+  CHECK(receiver.machine.status(taken) == Status::cancelled);
+});
+
 Add longLost("after a rank was lost offers depart, and receives end with their run", [] {
   Rank rank(0, 3, 1, 2);
   rank.offer(0, {0, kLong, 1, 1, 0, 1, 5, 2, 6});

@@ -6,7 +6,7 @@
 namespace headrace {
 
 /// Differs for every other contract: the loader compares it.
-inline constexpr std::int32_t contractNumber = 952721547;
+inline constexpr std::int32_t contractNumber = 590923154;
 
 namespace Opcode {
 inline constexpr std::int32_t nop = 0;

@@ -49,6 +49,6 @@ struct headrace_lanes {
   void (*setArgument)(void* self, std::int32_t lane, std::int32_t sequence, std::int32_t argument,
                       double value);
   /// Loads what `published` reads into the cache of this processor, without waiting.
-  void (*expect)(void* self, std::int32_t lane);
+  void (*prefetch)(void* self, std::int32_t lane);
 };
 }

@@ -348,6 +348,7 @@ describe('a part that a body closes', () => {
   const wait = task({
     name: 'wait',
     flows: { x: read('f64') },
+    // Lasts while the other data are made; the values are the same if it does not.
     body: () => new Promise<void>((resolve) => setTimeout(resolve, 20)),
   });
 

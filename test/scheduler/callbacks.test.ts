@@ -93,6 +93,7 @@ const unhandled: unknown[] = [];
 const note = (error: unknown): void => void unhandled.push(error);
 beforeEach(() => void process.on('unhandledRejection', note));
 afterEach(async () => {
+  // Node tells of a rejection before it serves timers.
   await setTimeout(1);
   process.off('unhandledRejection', note);
   expect(unhandled.splice(0)).toEqual([]);
@@ -186,6 +187,7 @@ describe('a value function', () => {
       const pause = task({
         name: 'pause',
         flows: { of: readWrite('f64') },
+        // None starts before the play, which stops them.
         body: async () => await setTimeout(1),
       });
       const play = plan.run({

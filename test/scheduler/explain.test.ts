@@ -11,6 +11,7 @@ import {
   type TaskHandle,
   task,
 } from '../../index.js';
+import { hold, withGate } from '../support/held-tasks.js';
 import { nothingLeft, onMachine, soon } from '../support/machines.js';
 import { add, delay, fill, script } from '../support/tasks.js';
 
@@ -128,19 +129,25 @@ describe('run.explain', () => {
       const held: TaskExplanation[] = [];
       let memory: ReturnType<Runtime['memory']> = [];
       let handles: TaskHandle[] = [];
-      const run = runtime.run(async (graph) => {
-        // Three tasks of one datum each on a device for two; each holds its datum while it runs.
-        handles = data.map((of) => graph.insert(delay, { of, microseconds: 20_000 }));
-        while (held.length === 0) {
-          await new Promise((resolve) => setImmediate(resolve));
-          const last = run.explain(handles[2]);
-          if (last.reason.startsWith('waits for 256 KiB')) {
+      await withGate(runtime, async (gate, open) => {
+        const run = runtime.run((graph) => {
+          // Three tasks of one datum each on a device for two; each holds its datum while it runs.
+          handles = data.map((of) => graph.insert(hold, { of, gate }, { device: 0 }));
+        });
+        const look = async (): Promise<void> => {
+          while (held.length === 0) {
+            await new Promise((resolve) => setImmediate(resolve));
+            const last = run.explain(handles[2]);
+            if (last.stage === 'exec' || last.stage === 'done') return;
+            if (!last.reason.startsWith('waits for 256 KiB')) continue;
             held.push(last);
             memory = runtime.memory();
-          } else if (last.stage === 'exec' || last.stage === 'done') return;
-        }
+          }
+        };
+        await soon(runtime, look());
+        open();
+        await soon(runtime, run);
       });
-      await soon(runtime, run);
       expect(held).toHaveLength(1);
       expect(held[0]).toMatchObject({
         stage: 'alloc',
@@ -149,12 +156,12 @@ describe('run.explain', () => {
       });
       const gpu = memory[1];
       expect(gpu).toMatchObject({ name: 'emulated GPU 0', used: 2 * bytes, pinned: 2 * bytes });
-      expect(gpu.waiting).toEqual([`delay #${handles[2]}`]);
+      expect(gpu.waiting).toEqual([`hold #${handles[2]}`]);
       expect(gpu.copies.map(({ datum }) => datum).sort()).toEqual(['x', 'y']);
       for (const [i, copy] of gpu.copies.entries()) {
         expect(copy).toMatchObject({ bytes, state: 'owned' });
         expect(copy.pins).toBeGreaterThan(0);
-        expect(copy.holder).toMatch(new RegExp(`^delay #${handles[copy.datum === 'x' ? 0 : 1]} `));
+        expect(copy.holder).toMatch(new RegExp(`^hold #${handles[copy.datum === 'x' ? 0 : 1]} `));
         expect(copy.seconds, String(i)).toBeGreaterThanOrEqual(0);
       }
       await nothingLeft(runtime, data);

@@ -217,6 +217,7 @@ describe.each(HOSTS)('on $name', ({ options }) => {
         const mine = runtime.data(new Float64Array(1).fill(2));
         data.push(mine);
         values[0] = (await mine.read())[0];
+        // Others start meanwhile; nothing depends on how many.
         await pause(1);
       });
       const targets = Array.from({ length: 300 }, () => runtime.data(new Float64Array(1)));
@@ -235,12 +236,22 @@ describe.each(HOSTS)('on $name', ({ options }) => {
     await onMachine({ ...options, window: 16 }, async (runtime) => {
       let running = 0;
       let most = 0;
+      let open = (): void => {};
+      const opened = new Promise<void>((resolve) => {
+        open = resolve;
+      });
+      /** Gives more bodies than the limit some turns to start in. */
+      const openLater = async (): Promise<void> => {
+        for (let turn = 0; turn < 20; turn++) await new Promise((go) => setImmediate(go));
+        open();
+      };
       const slow = task({
         name: 'slow',
         flows: {},
         body: async () => {
           most = Math.max(most, ++running);
-          await pause(2);
+          if (running === 64) void openLater();
+          await opened;
           running--;
         },
       });

@@ -98,12 +98,15 @@ const ways = {
     });
   },
   // --- Nothing is wrong with these ---
+  /** One rank is so late that the others ask for its calls. */
   async late() {
     if (isOdd) compute(1500);
     const reads = [small.read(), large.read()];
     if (!isOdd) await Promise.all(reads);
+    // Here its event loop runs meanwhile.
     else await pause(1500);
     await run(async (graph) => {
+      // Late again, within the run.
       if (isOdd) await pause(1200);
       graph.insert(use, { a: large, b: small });
       await small.read();

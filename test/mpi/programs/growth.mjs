@@ -18,6 +18,7 @@ const programs = {
   /** A loop that does not await fills the window with asynchronous bodies of its own. */
   async full() {
     let ran = 0;
+    // No timer fires while the loop inserts, so that no body ends within it.
     const slow = task({ name: 'slow', flows: {}, body: () => pause(1).then(() => void ran++) });
     await runtime.run((graph) => {
       for (let i = 0; i < 100; i++) for (const r of everyRank) graph.insert(slow, {}, { rank: r });
@@ -83,6 +84,7 @@ const programs = {
       flows: { out: write('f64') },
       params: { left: 'i32' },
       body: async ({ out, left }) => {
+        // It inserts behind its first await.
         await pause(0);
         out[0] = 1;
         if (left === 1) return;

@@ -111,6 +111,7 @@ export const awaits = task({
   module,
   flows: one,
   params: { ms: 'f64' },
+  // The caller says how long.
   body: ({ ms }) => new Promise((resolve) => setTimeout(resolve, ms)),
 });
 

@@ -1,6 +1,6 @@
-// Calls that found the window full and can wait: closes of data whose memory then stays a while longer.
-// Invariant: while a call waits, the engine is not quiet; the call is made again when a row has become free, from the event loop,
-// outside passes and bodies.
+// Calls that insert tasks and can wait: closes of data, in a pass or in a full window. Their memory stays a while longer.
+// Invariant: while a call waits, the engine is not quiet. It is made when a row is free, outside passes and bodies: from the event loop,
+// or in an insertion that waits for room.
 import type { EngineState } from './state.js';
 
 export class DeferredCalls {
@@ -27,11 +27,16 @@ export class DeferredCalls {
 
   /** Makes those for which there is room. Returns whether it made any. */
   make(): boolean {
-    let made = false;
-    for (let n = this.calls.length; n > 0 && this.state.tasks.live < this.limit; n--) {
-      this.calls.shift()?.();
-      made = true;
+    const { calls, state } = this;
+    const count = calls.length;
+    let n = 0;
+    try {
+      for (; n < count && state.tasks.live < this.limit; n++) calls.shift()?.();
+    } catch (error) {
+      // It must not keep the others.
+      state.wake();
+      throw error;
     }
-    return made;
+    return n > 0;
   }
 }

@@ -138,7 +138,8 @@ export class Engine extends EngineState implements StageHooks, Pass {
       joinsOf,
     });
     const { failures } = this;
-    this.joins = new Joins(this, dependencies, dispatcher, (row, isLost) =>
+    this.deferred = new DeferredCalls(this, this.tasks.window + options.overflow);
+    this.joins = new Joins(this, dependencies, dispatcher, this.deferred, (row, isLost) =>
       this.retirement.joined(row, isLost),
     );
     const { joins } = this;
@@ -155,7 +156,6 @@ export class Engine extends EngineState implements StageHooks, Pass {
     this.sections = new ExclusiveSections(this, dispatcher, underWay);
     const { sections } = this;
     this.dependencies.behindBodies = () => sections.waiting();
-    this.deferred = new DeferredCalls(this, this.tasks.window + options.overflow);
     const asked = {
       pass: this,
       queueChoice,
@@ -171,8 +171,8 @@ export class Engine extends EngineState implements StageHooks, Pass {
       explain: (): string => this.explainStandstill(),
     };
     this.idle = new IdleControl(this, asked, options.watchdog);
-    const { idle } = this;
-    const moving = { pass: this, dependencies, dispatcher, bodies, idle };
+    const { idle, deferred } = this;
+    const moving = { pass: this, deferred, dependencies, dispatcher, bodies, idle };
     this.room = new WindowRoom(this, moving, options.overflow);
     this.transfers.observer = {
       transferDone: (t, queue, seq, status) => this.failures.transferDone(t, queue, seq, status),

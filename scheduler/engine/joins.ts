@@ -13,6 +13,7 @@ import { guards } from '../../devices/guards.js';
 import { type DatumId, FIRST_DATUM, type TaskId } from '../../devices/handles.js';
 import { TaskStage } from '../../stages/task-table.js';
 import { AccessMode } from '../../trace/format.js';
+import type { DeferredCalls } from './deferred-calls.js';
 import { Dependencies } from './dependencies.js';
 import type { Dispatcher } from './dispatcher.js';
 import type { EngineState } from './state.js';
@@ -37,6 +38,7 @@ type SpawnProblem = 'writes' | 'waits';
 export class Joins {
   private readonly state: EngineState;
   private readonly dispatcher: Pick<Dispatcher, 'releaseOne'>;
+  private readonly deferred: Pick<DeferredCalls, 'defer'>;
   /** The order of program and bodies. */
   private readonly program: Dependencies;
   /** The own orders of all joins: each has rows for the data of its parent. */
@@ -56,9 +58,11 @@ export class Joins {
     state: EngineState,
     program: Dependencies,
     dispatcher: Pick<Dispatcher, 'releaseOne'>,
+    deferred: Pick<DeferredCalls, 'defer'>,
     joined: (row: number, isLost: boolean) => void,
   ) {
     this.state = state;
+    this.deferred = deferred;
     this.program = program;
     this.own = new Dependencies(state.tasks, { observer: undefined }, program.edges);
     this.dispatcher = dispatcher;
@@ -245,7 +249,7 @@ export class Joins {
     for (const child of join.children) this.parents.delete(child);
     this.freeRows.push(...join.rows.values());
     // They may insert tasks, for which a pass has no room.
-    for (const call of join.whenOver) queueMicrotask(call);
+    for (const call of join.whenOver) this.deferred.defer(call);
   }
 
   // --- Tables -------------------------------------------------------------------------------------------------

@@ -18,6 +18,7 @@ import { HeadraceError } from '../../devices/errors.js';
 import { guards } from '../../devices/guards.js';
 import type { TaskId } from '../../devices/handles.js';
 import type { TaskClassRow } from '../../stages/task-table.js';
+import type { DeferredCalls } from './deferred-calls.js';
 import type { Dependencies } from './dependencies.js';
 import type { Dispatcher } from './dispatcher.js';
 import type { IdleControl } from './idle.js';
@@ -29,6 +30,7 @@ import type { EngineState } from './state.js';
 /** The parts that room in the window concerns. */
 interface WindowParts {
   readonly pass: Pass;
+  readonly deferred: Pick<DeferredCalls, 'make'>;
   readonly dependencies: Pick<Dependencies, 'moveRows'>;
   readonly dispatcher: Pick<Dispatcher, 'moveRows' | 'hasScripts'>;
   readonly bodies: Pick<ScriptBodies, 'isRunning' | 'queued' | 'waiting' | 'awaitsOthers'>;
@@ -60,6 +62,8 @@ export class WindowRoom {
   private readonly parts: WindowParts;
   private readonly overflow: number;
   private isNotToWait = false;
+  /** Insertions get a row, even beyond the limit. */
+  private isAlways = false;
   /** The first task of the group that is being inserted. */
   private group: TaskId | undefined;
   /** Callers that await `space()`. */
@@ -115,6 +119,16 @@ export class WindowRoom {
     }
   }
 
+  /** Calls a function whose insertions neither wait nor fail: without them the values of data would be wrong. */
+  always(call: () => void): void {
+    this.isAlways = true;
+    try {
+      this.withoutWaiting(call);
+    } finally {
+      this.isAlways = false;
+    }
+  }
+
   /**
    * The tasks from `first` on end only when all of their group were inserted. When no task before them is left, the others take rows
    * beyond the window.
@@ -142,6 +156,8 @@ export class WindowRoom {
     const { tasks } = state;
     const head = tasks.head;
     const progressed = pass.pump();
+    // Tasks may wait for the memory that they give back.
+    if (this.parts.deferred.make()) return true;
     // The wait ends when a good part of the window is free, not one row. A pass per finished task would keep a core
     // busy, and the queues need that core.
     if (tasks.isRoomy(3) && tasks.hasRoom(cls.modes.length, cls.paramNames.length)) return true;
@@ -165,7 +181,7 @@ export class WindowRoom {
   /** Takes rows beyond the window. */
   private extend(cls: TaskClassRow): void {
     const { tasks } = this.state;
-    if (tasks.live >= this.limit) throw this.full(cls);
+    if (tasks.live >= this.limit && !this.isAlways) throw this.full(cls);
     const mask = tasks.mask;
     if (tasks.extend(cls.modes.length, cls.paramNames.length)) this.moved(mask);
   }
@@ -283,4 +299,9 @@ export class WindowRoom {
       remedy: 'await graph.space() between insertions, or raise the option `overflow`',
     });
   }
+}
+
+/** Whether a call found no row, and may come again. */
+export function isWindowFull(error: unknown): boolean {
+  return error instanceof HeadraceError && error.code === 'ERR_WINDOW_FULL';
 }

@@ -66,6 +66,8 @@ export class Plan {
   private readonly parts: PlanParts;
   private readonly forms: Playables;
   private isClosed = false;
+  /** They give up the temporaries of a closed plan, when no play needs them any more. */
+  private closings: (() => void)[] = [];
   private readonly planned: PlannedProgram['report'];
   /** Plays that are not over. */
   private plays = 0;
@@ -370,6 +372,8 @@ export class Plan {
   close(): void {
     const { engine, parts, together } = this;
     engine.callbacks.check('close()', 'plan', this);
+    if (!this.isClosed && !this.isOver())
+      this.closings = this.temporaries.map((datum) => datum.owner.closingLater(datum));
     this.isClosed = true;
     // In program order the parts end behind the plays. A body closes the plan on its own rank alone.
     if (!this.isOver()) parts.letGo(together === undefined || !engine.inBody);
@@ -379,7 +383,8 @@ export class Plan {
   private releaseIfOver(): void {
     if (!this.isClosed || this.plays > 0 || this.isOver()) return;
     this.forms.release();
-    for (const datum of this.temporaries) datum.close();
+    // The last play may have ended in a pass.
+    for (const close of this.closings.splice(0)) close();
   }
 
   private checkOpen(): void {

@@ -36,6 +36,8 @@ export interface DatumOwner {
   adviseDatum(datum: Datum, device: number | 'host'): void;
   locationsOf(datum: Datum): string[];
   closeDatum(datum: Datum): void;
+  /** The call of `close()`; what is returned gives the datum up. */
+  closingLater(datum: Datum): () => void;
 }
 
 /** A named array of elements that tasks read and write, in any memory space. Made by `Runtime.data`. */

@@ -23,7 +23,7 @@ const FIRST_NAME = 2 ** 30;
 /** Makes and closes data. */
 interface DataMaker {
   empty(element: ElementType, length: number, options: DatumOptions, shared?: number): Datum;
-  closeQuietly(datum: Datum): void;
+  end(datum: Datum): void;
 }
 
 /** The partial results of one datum. */
@@ -86,7 +86,7 @@ export class Partials {
     const isHere = this.peers === undefined || this.peers.rank === rank;
     if (isHere && (bytes > this.mostBytes || !this.hasRoom(bytes))) {
       datum.partials?.delete(partial);
-      this.data.closeQuietly(partial);
+      this.data.end(partial);
       return;
     }
     if (isHere) this.isIdle(partial, true);

@@ -10,6 +10,7 @@ import type { TaskClassRow } from '../../stages/task-table.js';
 import { AccessMode } from '../../trace/format.js';
 import { isInstance, shown } from '../checks.js';
 import type { Engine } from '../engine/engine.js';
+import { isWindowFull } from '../engine/window.js';
 import type { SharedObject } from '../ranks/call-log.js';
 import { NO_GID } from '../ranks/data.js';
 import type { Ranks } from '../ranks/ranks.js';
@@ -244,17 +245,25 @@ export class ProgramData implements DatumOwner {
   /** The body of `task` has made a datum for what it spawns. */
   closeWith(task: TaskId, datum: Datum): void {
     datum.madeBy = task;
-    this.engine.joins.whenOver(task, () => this.closeTemporary(datum));
+    this.engine.joins.whenOver(task, () => this.closeInTime(datum));
   }
 
-  private closeTemporary(datum: Datum): void {
+  /** Closes the datum, outside passes and bodies. */
+  private closeInTime(datum: Datum): void {
     try {
       this.engine.room.withoutWaiting(() => this.closeQuietly(datum));
     } catch (error) {
       if (!isWindowFull(error)) throw error;
       // Not even the extension has a row. The datum keeps its memory a while longer.
-      this.engine.deferred.defer(() => this.closeTemporary(datum));
+      this.engine.deferred.defer(() => this.closeInTime(datum));
     }
+  }
+
+  /** The program closes the datum here; what is returned gives it up, at a later time of the engine's choice. */
+  closingLater(datum: Datum): () => void {
+    if (datum.closed || this.lifetime.isOver) return () => {};
+    this.peers?.calls.made('close', datum);
+    return () => this.engine.deferred.defer(() => this.closeInTime(datum));
   }
 
   rankOf(datum: Datum): number {
@@ -414,8 +423,11 @@ export class ProgramData implements DatumOwner {
       ranks?.calls.made('set', datum);
       const isHere = datum.rank === this.rank;
       do {
+        // Without room nothing has changed.
+        if (isHere) this.engine.reserveRow(this.own.set);
+        this.checkDatum(datum);
         this.reductions.forget(datum);
-        // Bodies may run here.
+        // Closes of partial results may have taken the row. Bodies may run here.
         if (isHere) this.engine.reserveRow(this.own.set);
         this.checkDatum(datum);
       } while (ranks === undefined && this.reductions.concerns(datum.row));
@@ -513,7 +525,10 @@ export class ProgramData implements DatumOwner {
     const run = (): never => {
       throw reason();
     };
-    this.own.insert(this.own.spoil, datum, undefined, { run, fail: () => {} });
+    // A value that is wrong must not be read: the task gets a row in any case.
+    this.engine.room.always(() =>
+      this.own.insert(this.own.spoil, datum, undefined, { run, fail: () => {} }),
+    );
   }
 
   adviseDatum(datum: Datum, device: number | 'host'): void {
@@ -604,7 +619,10 @@ export class ProgramData implements DatumOwner {
       if (!isWindowFull(error)) throw error;
       // The datum keeps its memory a while longer.
       engine.deferred.defer(() => {
-        if (!this.lifetime.isOver) engine.room.withoutWaiting(() => this.giveUp(datum));
+        if (this.lifetime.isOver) return;
+        // The places of held insertions are behind those of all tasks before them.
+        engine.held?.settle();
+        engine.room.withoutWaiting(() => this.giveUp(datum));
       });
       return;
     }
@@ -619,10 +637,6 @@ export class ProgramData implements DatumOwner {
     this.lifetime.check();
     if (datum.closed) throw closedDatum(datum);
   }
-}
-
-function isWindowFull(error: unknown): boolean {
-  return error instanceof HeadraceError && error.code === 'ERR_WINDOW_FULL';
 }
 
 function closedDatum({ name }: Datum): HeadraceError {

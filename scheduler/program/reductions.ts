@@ -22,6 +22,7 @@ import { AccessMode } from '../../trace/format.js';
 import type { Engine } from '../engine/engine.js';
 import type { RunState } from '../engine/run-state.js';
 import type { ProgramInsertion } from '../engine/task-insertion.js';
+import { isWindowFull } from '../engine/window.js';
 import type { Ranks } from '../ranks/ranks.js';
 import { type BoundClass, possibleSpaces } from './bound-class.js';
 import type { Datum } from './datum.js';
@@ -263,6 +264,7 @@ export class Reductions {
 
   /** The program overwrites a datum, or closes it. */
   forget(datum: Datum): void {
+    this.endBeside(datum.row);
     const open = this.find(datum.row);
     if (open !== undefined) {
       this.remove(open);
@@ -270,7 +272,6 @@ export class Reductions {
       open.rest = [];
       this.giveBack(open);
     }
-    this.endBeside(datum.row);
   }
 
   /** The program of a graph has ended. */
@@ -357,17 +358,24 @@ export class Reductions {
     const { combine, combineParams } = tasks;
     const [toFlow, fromFlow] = combine.flowNames;
     open.rest ??= this.pairsOf(open);
+    let pair: readonly [Datum, Datum] | undefined;
     try {
       while (open.rest.length > 0 && graph.state.error === undefined) {
         // A body that runs meanwhile and uses the datum inserts the rest itself.
         engine.reserveRow(classes.bind(combine).row);
-        const pair = open.rest.shift();
+        pair = open.rest.shift();
         if (pair === undefined || graph.state.error !== undefined) break;
         this.combining = open;
         graph.insert(combine, { [toFlow]: pair[0], [fromFlow]: pair[1], ...combineParams });
+        pair = undefined;
       }
     } catch (error) {
       this.combining = undefined;
+      if (isWindowFull(error) && graph.state.error === undefined) {
+        // It stays open: the call that needs its value fails, and may come again.
+        if (pair !== undefined) open.rest.unshift(pair);
+        throw error;
+      }
       this.leave(open, error);
       if (graph.state.error === undefined) throw error;
     }

@@ -320,6 +320,19 @@ describe('quiet()', () => {
     expect([made, asked.deferred.waiting]).toEqual([[1, 2, 3], 0]);
   });
 
+  it('resolves also when one of these calls throws', async () => {
+    const made = vi.fn();
+    asked.deferred.defer(() => {
+      throw new Error('it cannot be made');
+    });
+    asked.deferred.defer(made);
+    const quiet = asked.idle.quiet();
+    expect(() => state.manual.turn()).toThrow('it cannot be made');
+    state.manual.turn();
+    await quiet;
+    expect(made).toHaveBeenCalled();
+  });
+
   it('does not resolve while another rank has work to do', () => {
     state.remote = { expecting: true, mustRetry: false, maySpin: false } as never;
     void asked.idle.quiet();

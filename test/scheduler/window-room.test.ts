@@ -36,6 +36,7 @@ beforeEach(() => {
     {
       pass,
       bodies,
+      deferred: { make: () => false },
       dependencies: { moveRows: () => void told.push('dependencies') },
       dispatcher: {
         moveRows: (_rowNow, rows) => void told.push(`dispatcher ${rows}`),

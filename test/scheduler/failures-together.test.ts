@@ -1,15 +1,13 @@
 // Of several failures that the engine sees together, it reports the first in program order.
-import { execFileSync } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { afterAll, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { type RuntimeOptions, readWrite, task } from '../../index.js';
 import { Control } from '../../native/contract.js';
+import { compileKernels, folderOfProcess } from '../support/kernel-library.js';
 import { onMachine, soon } from '../support/machines.js';
 
-const folder = mkdtempSync(path.join(tmpdir(), 'headrace-failures-'));
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
+const folder = folderOfProcess('failures');
 
 /** The tasks fail when this file is there. */
 const go = path.join(folder, 'go');
@@ -32,11 +30,9 @@ int32_t headrace_register(headrace_registry* registry) {
 `;
 
 function library(): string {
-  const [source, built] = ['kernels.c', 'kernels.so'].map((name) => path.join(folder, name));
-  writeFileSync(source as string, SOURCE);
-  const options = ['-O1', '-shared', '-fPIC', '-I', 'native/include'];
-  execFileSync('cc', [...options, '-o', built as string, source as string]);
-  return built as string;
+  const source = path.join(folder, 'kernels.c');
+  writeFileSync(source, SOURCE);
+  return compileKernels(source, path.join(folder, 'kernels.so'), ['-O1']);
 }
 
 const failTogether = task({

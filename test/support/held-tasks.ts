@@ -1,9 +1,8 @@
 // Tasks that keep an executor busy until the test opens them: a native kernel waits for a file.
-import { execFileSync } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { type Flow, type Runtime, readWrite, type TaskClass, task } from '../../index.js';
+import { compileKernels, folderOfProcess } from './kernel-library.js';
 
 let folder: string | undefined;
 let gates = 0;
@@ -27,12 +26,10 @@ int32_t headrace_register(headrace_registry* registry) {
 /** The folder of the gates and of the library, compiled once per test process. */
 function built(): string {
   if (folder === undefined) {
-    const made = mkdtempSync(path.join(tmpdir(), 'headrace-held-'));
-    process.on('exit', () => rmSync(made, { recursive: true, force: true }));
+    const made = folderOfProcess('held');
     const file = path.join(made, 'hold.c');
     writeFileSync(file, source(made));
-    const options = ['-O1', '-shared', '-fPIC', '-I', 'native/include'];
-    execFileSync('cc', [...options, '-o', path.join(made, 'hold.so'), file]);
+    compileKernels(file, path.join(made, 'hold.so'), ['-O1']);
     folder = made;
   }
   return folder;

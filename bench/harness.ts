@@ -20,8 +20,11 @@ export interface BenchEntry {
   readonly params: Readonly<Record<string, number | string | boolean>>;
 }
 
-/** Runs between ranks that compile all code on the way, before those that are measured. */
-export const WARM_RUNS = 10;
+/**
+ * Runs between ranks before those that are measured. V8 compiles their code on the way, and the system finds a core for each thread: the
+ * runs become shorter until about the thirtieth.
+ */
+export const WARM_RUNS = 40;
 
 export function median(values: readonly number[]): number {
   const sorted = [...values].sort((a, b) => a - b);

@@ -20,9 +20,9 @@ const WARM_STEPS = 400;
 const TURNS = 3;
 const REPEATS = 3;
 /** Runs before those that are measured, once all code is compiled. */
-const FEW_RUNS = 2;
-/** Runs until one is played. */
-const UNTIL_PLAYED = 7;
+const FEW_RUNS = 10;
+/** Runs until one is played, and until those are over that are inserted to see how long that takes. */
+const UNTIL_PLAYED = 20;
 /** Iterations of a play. */
 const PLAYED = 10;
 /** The processor of a virtual machine takes some 60 ms to come to its full speed. */

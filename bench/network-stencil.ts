@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { Runtime } from '../index.js';
 import { launchOf } from '../native/launch.js';
 import { commandLine, positive, usageError } from './command-line.js';
-import { insertShape, makeColumns, median, runShape } from './harness.js';
+import { insertShape, makeColumns, median, runShape, WARM_RUNS } from './harness.js';
 import { underMpirun } from './ranks.js';
 
 const usage = `usage: node dist/bench/network-stencil.js [options]
@@ -17,7 +17,7 @@ array. It starts itself under mpirun.
   --columns N           columns per rank (4)
   --recognised          each point again and again, not pruned, until it is played
   --played              each point as a plan of up to 20 steps, played as often as it takes
-  --before N            runs of a point before those that are timed, if it is recognised or played (7)
+  --before N            runs of a point before those that are timed, if it is recognised or played (40 of at least 1000 steps, 15 of fewer)
   --launcher PROGRAM    what starts the ranks (mpirun)
   --help                this text
 `;
@@ -27,13 +27,13 @@ const values = commandLine(usage, {
   columns: { type: 'string', default: '4' },
   recognised: { type: 'boolean', default: false },
   played: { type: 'boolean', default: false },
-  before: { type: 'string', default: '7' },
+  before: { type: 'string' },
   launcher: { type: 'string', default: 'mpirun' },
 });
 const ranks = positive(usage, 'ranks', values.ranks);
 const columns = positive(usage, 'columns', values.columns);
-/** The runs are recorded and planned, and the last ones are played. */
-const before = positive(usage, 'before', values.before);
+/** Runs before those that are timed. */
+const before = values.before === undefined ? undefined : positive(usage, 'before', values.before);
 if (values.recognised && values.played) usageError(usage, '--recognised or --played, not both');
 const points = values.points.split(',').map((point) => {
   const [, iterations, steps] =
@@ -46,6 +46,10 @@ const WARM = 60;
 const WARM_STEPS = 400;
 const WARM_ITERATIONS = 4;
 const TIMED = 5;
+/** The runs of a point are recorded, planned, played, and inserted for a trial; after so many that is over. Long tasks need no more. */
+const UNTIL_PLAYED = 15;
+/** Steps of a point from which on its tasks are short. */
+const OF_SHORT_TASKS = 1000;
 /** Limit for the steps of a plan. */
 const PLANNED = 20;
 
@@ -104,7 +108,10 @@ async function played(iterations: number, steps: number, plays: number): Promise
 async function each(seconds: typeof repeated): Promise<number[]> {
   await seconds(WARM_ITERATIONS, WARM_STEPS, WARM);
   const all: number[] = [];
-  for (const { iterations, steps } of points) all.push(await seconds(iterations, steps, before));
+  for (const { iterations, steps } of points) {
+    const usual = steps >= OF_SHORT_TASKS ? WARM_RUNS : UNTIL_PLAYED;
+    all.push(await seconds(iterations, steps, before ?? usual));
+  }
   return all;
 }
 

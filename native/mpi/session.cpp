@@ -36,7 +36,7 @@ Session::Session(SessionOptions options, MPI_Comm comm, int rank, std::vector<He
       bound_(bound),
       gpuImports_(bound),
       staging_(options_.chunkBytes, bound),
-      copier_(sleeper),
+      copier_(sleeper, options_.spinNanoseconds),
       sleeper_(sleeper),
       tokens_(static_cast<std::int32_t>(peers_.size())),
       mailbox_(std::move(mailbox)) {

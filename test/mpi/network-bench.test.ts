@@ -21,10 +21,11 @@ describe.each(LIBRARIES)('%s', (library) => {
       compileMpiStencil(compiler, byHand);
       for (const ranks of [2, 3]) {
         const options = ['--columns', '4', '--points', points.join(',')];
-        const own = [[], ['--recognised'], ['--played']].map((more) =>
-          JSON.parse(
-            printedByRanks(ranks, [process.execPath, stencil, ...options, ...more], launcher),
-          ),
+        const own = [[], ['--recognised', '--before', '7'], ['--played', '--before', '7']].map(
+          (more) =>
+            JSON.parse(
+              printedByRanks(ranks, [process.execPath, stencil, ...options, ...more], launcher),
+            ),
         );
         const row = [String(ranks), String(4 * ranks), ...points];
         const timed = JSON.parse(printedByRanks(ranks, [byHand, ...row], launcher)) as Timed[];

@@ -2,4 +2,4 @@
 // An addon that was built from another contract has another number, and is not loaded.
 
 export const contractNumber = 590923154;
-export const netContractNumber = 528284170;
+export const netContractNumber = 1732271597;

@@ -148,6 +148,8 @@ export const NetLimit = {
   records: 4096,
   /** Longest letter (a version with its header, native/mpi/lane_server.h) that a lane sends. */
   letter: 65536,
+  /** Numbers that a rank tells the others when a session opens. */
+  told: 4,
   /** Staging buffers for sends, and as many for receives. */
   buffers: 32,
   /** Memory spaces of one rank. */
@@ -216,6 +218,8 @@ export interface NetOptions {
   readonly spinNanoseconds: number;
   /** Short letters to ranks of this host go through memory that both map (native/mpi/mailbox.h). All ranks give the same. */
   readonly mailboxes: boolean;
+  /** Numbers that the other ranks see (`NetPeer.told`), `NetLimit.told` at most. */
+  readonly told: readonly number[];
 }
 
 /** The facts that each rank told about itself. */
@@ -223,6 +227,8 @@ export interface NetPeer {
   /** Same host and process namespace, so that its memory can be mapped. */
   readonly sameHost: boolean;
   readonly pid: number;
+  /** Its `NetOptions.told`, and zeros up to `NetLimit.told`. */
+  readonly told: readonly number[];
   /** This rank writes its short letters into the other's memory. */
   readonly mailbox: boolean;
   /** Per space: this process can read it without the owner's help. */

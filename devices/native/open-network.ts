@@ -35,6 +35,8 @@ interface NativeNetworkOptions {
   readonly crowded: boolean;
   /** Short letters to ranks of this host go through memory (default no). */
   readonly mailboxes?: boolean;
+  /** Options by name that must be the same on all ranks; default none. */
+  readonly same?: Readonly<Record<string, number>>;
 }
 
 const TREE_FROM = 4;
@@ -89,8 +91,26 @@ export function checkMpi(): void {
   }
 }
 
+/** The error if a rank has another value of an option than rank 0. All ranks find the same one. */
+function differenceOf(
+  same: Readonly<Record<string, number>>,
+  peers: readonly { readonly told: readonly number[] }[],
+): HeadraceError | undefined {
+  for (const [i, name] of Object.keys(same).entries()) {
+    const of = (rank: number): number => peers[rank].told[i];
+    const rank = peers.findIndex((_, r) => of(r) !== of(0));
+    if (rank < 0) continue;
+    const values = `${of(0)} on rank 0 and ${of(rank)} on rank ${rank}`;
+    return new HeadraceError('ERR_OPTION', `\`${name}\` is ${values}`, {
+      remedy: `open the runtime with the same \`${name}\` on all ranks`,
+    });
+  }
+  return undefined;
+}
+
 /** Starts MPI and opens a session; collective over all ranks. Errors are typed. */
 export async function openNativeNetwork(options: NativeNetworkOptions): Promise<NativeNetwork> {
+  const { same = {} } = options;
   try {
     const addon = loadMpi();
     const gpu = options.spaces.find(({ isReal }) => isReal);
@@ -107,13 +127,18 @@ export async function openNativeNetwork(options: NativeNetworkOptions): Promise<
       chunksInFlight: CHUNKS_IN_FLIGHT,
       spinNanoseconds: options.crowded ? CALM_SPIN_NS : EAGER_SPIN_NS,
       mailboxes: options.mailboxes ?? false,
+      told: Object.values(same),
     });
     const unflushable =
       proof.isProven && gpu !== undefined && !isDirect(gpu)
         ? 'writes of the network to its memory cannot be flushed'
         : '';
     const why = proof.why || unflushable || session.opened.directProblem;
-    return new NativeNetwork(session, options.spaces, options.crowded, why);
+    const network = new NativeNetwork(session, options.spaces, options.crowded, why);
+    const different = differenceOf(same, session.opened.peers);
+    if (different !== undefined) await network.close();
+    if (different !== undefined) throw different;
+    return network;
   } catch (error) {
     throw typed(error);
   }

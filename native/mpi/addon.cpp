@@ -141,6 +141,14 @@ SessionOptions optionsOf(const Napi::CallbackInfo& info) {
   options.chunksInFlight = given.Get("chunksInFlight").ToNumber();
   options.spinNanoseconds = given.Get("spinNanoseconds").ToNumber().Int64Value();
   options.mailboxes = given.Get("mailboxes").ToBoolean();
+  const auto told = given.Get("told").As<Napi::Array>();
+  if (told.Length() > options.told.size()) {
+    throw Napi::RangeError::New(info.Env(), "too many numbers for the other ranks");
+  }
+  for (std::uint32_t i = 0; i < told.Length(); ++i) {
+    const Napi::Value number = told[i];
+    options.told[i] = number.ToNumber();
+  }
   options.memory.words = reinterpret_cast<Word*>(dataOf(info[1]));
   options.memory.commands = static_cast<Record*>(dataOf(info[2]));
   options.memory.events = static_cast<Record*>(dataOf(info[3]));
@@ -173,6 +181,11 @@ Napi::Value open(const Napi::CallbackInfo& info) {
           Napi::Object peer = Napi::Object::New(answering);
           peer["sameHost"] = Napi::Boolean::New(answering, each.sameHost);
           peer["pid"] = Napi::Number::New(answering, each.pid);
+          Napi::Array told = Napi::Array::New(answering);
+          for (const double number : each.told) {
+            told[told.Length()] = Napi::Number::New(answering, number);
+          }
+          peer["told"] = told;
           peer["mailbox"] = Napi::Boolean::New(answering, each.mailbox);
           peer["mappable"] = flags(each.mappable);
           peer["reachable"] = flags(each.reachable);

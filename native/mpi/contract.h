@@ -6,7 +6,7 @@
 namespace headrace {
 
 /// Differs for every other contract: the loader compares it.
-inline constexpr std::int32_t netContractNumber = 528284170;
+inline constexpr std::int32_t netContractNumber = 1732271597;
 
 namespace NetCommand {
 inline constexpr std::int32_t message = 1;
@@ -93,6 +93,7 @@ inline constexpr std::int32_t message = 65536;
 inline constexpr std::int32_t ring = 2097152;
 inline constexpr std::int32_t records = 4096;
 inline constexpr std::int32_t letter = 65536;
+inline constexpr std::int32_t told = 4;
 inline constexpr std::int32_t buffers = 32;
 inline constexpr std::int32_t spaces = 32;
 }  // namespace NetLimit

@@ -12,6 +12,7 @@
 
 #include <mpi.h>
 
+#include <array>
 #include <cstdint>
 #include <deque>
 #include <map>
@@ -60,6 +61,8 @@ struct SessionOptions {
   std::int64_t flushNanoseconds = 5'000'000'000;
   /// Letters of this host's ranks may go through memory (mailbox.h).
   bool mailboxes = false;
+  /// Told to the other ranks.
+  std::array<double, NetLimit::told> told{};
   SharedMemory memory;
 };
 
@@ -73,6 +76,7 @@ struct Hello {
   /// Descriptor of its mailbox (mailbox.h), or -1.
   std::int32_t mailboxFd;
   std::uint64_t mailboxNumber;
+  std::array<double, NetLimit::told> told;
   struct {
     std::int32_t kind;
     std::int32_t fd;

@@ -9,6 +9,7 @@
 
 #include <mpi.h>
 
+#include <array>
 #include <atomic>
 #include <condition_variable>
 #include <functional>
@@ -44,6 +45,7 @@ struct Opened {
   struct Peer {
     bool sameHost;
     std::int32_t pid;
+    std::array<double, NetLimit::told> told;
     /// This rank writes its short letters into memory of that one.
     bool mailbox;
     /// Per space: whether this process can read it without the owner's help, and whether MPI may get addresses

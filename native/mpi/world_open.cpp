@@ -31,6 +31,7 @@ Hello World::describeSelf(const Mailbox* mailbox) {
   mine.tokenFd = token_.fd();
   mine.mailboxFd = mailbox == nullptr ? -1 : mailbox->fd();
   mine.mailboxNumber = mailbox == nullptr ? 0 : mailbox->number();
+  mine.told = wanted_->told;
   mine.spaces = static_cast<std::int32_t>(wanted_->spaces.size());
   for (std::int32_t s = 0; s < mine.spaces; ++s) {
     const SpaceView& space = wanted_->spaces[s];
@@ -114,7 +115,7 @@ void World::openSession() {
   for (std::size_t r = 0; session_ != nullptr && r < hellos_.size(); ++r) {
     const Hello& hello = hellos_[r];
     const bool writes = session_->writesTo(static_cast<int>(r));
-    Opened::Peer peer{hello.host == host_, hello.pid, writes, {}, {}};
+    Opened::Peer peer{hello.host == host_, hello.pid, hello.told, writes, {}, {}};
     for (std::int32_t s = 0; s < hello.spaces; ++s) {
       const bool real = hello.space[s].ordinal >= 0;
       peer.mappable.push_back(session_->mappable(static_cast<int>(r), s));

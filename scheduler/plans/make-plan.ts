@@ -92,11 +92,20 @@ export async function makePlan(
   const made = graphOf(runtime, planning);
   try {
     await planned(made, program, name);
+    if (isOver()) throw closedRuntime();
     return planOf(engine, planning, made, wish, isOver);
   } catch (error) {
     made.parts.held.letGo(true);
-    throw error;
+    // What the program calls fails in other ways then.
+    throw isOver() && (error as HeadraceError).code === 'ERR_PROGRAM'
+      ? closedRuntime(error)
+      : error;
   }
+}
+
+/** The program of a plan has awaited something, and the runtime was closed meanwhile. */
+function closedRuntime(cause?: unknown): HeadraceError {
+  return new HeadraceError('ERR_RUNTIME_CLOSED', 'the runtime is closed', { cause });
 }
 
 /**

@@ -55,6 +55,7 @@ export async function openRanks(
     chunkBytes: CHUNK_BYTES,
     crowded: spinNanoseconds(options) === 0,
     mailboxes: comm === 'auto' || comm === 'ipc',
+    same: { treeFrom: options.treeFrom, inlineBytes: options.inlineBytes },
   });
   const problem = isReal ? missing(port, comm) : '';
   if (problem !== '' || port.size === 1) await port.close();

@@ -399,6 +399,28 @@ describe('mistakes are refused', () => {
     await runtime.close();
   });
 
+  test.each([false, true])(
+    'after its runtime was closed (a program that fails: %s)',
+    async (fails) => {
+      const { runtime, x, y } = await opened();
+      let open = (): void => {};
+      const gate = new Promise<void>((resolve) => {
+        open = resolve;
+      });
+      const planned = codeOf(() =>
+        runtime.plan(async (graph) => {
+          graph.insert(axpy, { y, x, n: N, a: 1 });
+          await gate;
+          if (fails) throw new Error('mine');
+          graph.insert(axpy, { y, x, n: N, a: 1 });
+        }),
+      );
+      await runtime.close();
+      open();
+      expect(await planned).toBe('ERR_RUNTIME_CLOSED');
+    },
+  );
+
   test('in a play', async () => {
     const { runtime, x, y } = await opened();
     const plan = await runtime.plan((graph) => {

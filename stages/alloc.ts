@@ -153,13 +153,13 @@ function hostRoom(x: StageContext, id: TaskId): number {
 }
 
 /**
- * Whether no work under way will make room on the host for task `id`. Offers of the only copy of a datum make none. If tasks
+ * Whether no work under way, and no close of a datum, will make room on the host for task `id`. Offers of the only copy of a datum make none. If tasks
  * waited for them, two ranks with full hosts would wait for each other. Receives on lanes that come after the task make none
  * either: their versions may depend on it.
  */
 export function nothingComesBack(x: StageContext, id: TaskId): boolean {
   const { pinnedCopies, poisoning, offered } = x.spaces[0];
-  if (poisoning > 0) return false;
+  if (poisoning > 0 || x.hooks.closesAreReleased()) return false;
   if (pinnedCopies === 0) return true;
   const behind = x.hasLanes ? x.hooks.receivesBehind(id) : 0;
   return pinnedCopies === offered.onlyCopies + behind && guards.hostOffers;
@@ -188,7 +188,11 @@ function requestRoom(
     const live = x.transfers.live;
     const released = startWriteBack(space, x.spaces, x.directory, x.transfers, x.counters, x.now);
     if (released === 0) break;
-    if (released < 0) return hostRoom(x, id);
+    // Behind the pins of tasks under way the device may have copies that need no room on the host.
+    if (released < 0)
+      return space.pinnedCopies > space.offered.pinned || space.poisoning > 0
+        ? Room.wait
+        : hostRoom(x, id);
     if (x.transfers.live === live) handedOver = true;
     deficit -= released;
   }

@@ -35,6 +35,8 @@ export interface StageHooks {
   startBody(row: number): number;
   /** Receives on lanes after task `id` in program order: each holds a copy in host memory. */
   receivesBehind(id: TaskId): number;
+  /** Whether a close of a datum waits for nothing but its turn. Then the waiters for host memory are looked at. */
+  closesAreReleased(): boolean;
   /** Releases the successors that may follow in queue order. */
   issued(row: number): void;
   /** The task will not complete: records the reason. */
@@ -50,6 +52,7 @@ function unset(): never {
 const noHooks: StageHooks = {
   startBody: unset,
   receivesBehind: unset,
+  closesAreReleased: unset,
   issued: unset,
   fail: unset,
   memoryText: unset,

@@ -239,6 +239,12 @@ export class Directory {
         if (!happened(pool.value[n], pool.extra[n]))
           kept = pool.push(kept, pool.value[n], pool.extra[n]);
       }
+      // The list is looked at behind a first reader only.
+      if (kept >= 0 && this.readerQueue[c] === NO_QUEUE) {
+        this.readerQueue[c] = pool.value[kept] as QueueId;
+        this.readerSeq[c] = pool.extra[kept];
+        kept = pool.free(kept);
+      }
       this.readersHead[c] = kept;
     }
   }

@@ -140,12 +140,13 @@ export function startWriteBack(
   const home = d * dir.spaces;
   // It is under way to the host already, from another device: its arrival makes this copy clean.
   if (dir.state[home] === CopyState.arriving) return 0;
+  // Before it takes memory: a block without a copy is on no list.
+  if (!transfers.canIssue(HOST, space.index)) return 0;
   if (dir.block[home] === NO_BLOCK) {
     const offset = makeRoom(spaces[0], counter, dir.bytes[d]);
     if (offset < 0) return -1;
     dir.block[home] = offset;
   }
-  if (!transfers.canIssue(HOST, space.index)) return 0;
   transfers.issue(d, HOST, space.index, TransferReason.spill, NO_TASK, now);
   counter.evictions++;
   space.countEviction();

@@ -67,6 +67,15 @@ const INSERTS_PER_PASS_WHEN_BUSY = 128;
 /** Tasks that a pass issues between two times that it publishes them: queues and other ranks may wait for the first of them. */
 const ISSUES_PER_PUBLISH = 16;
 
+/** The closes of data that are tasks. */
+interface Closes {
+  isAny(): boolean;
+  /** Whether one waits for no task. */
+  isReleased(): boolean;
+}
+
+const NO_CLOSES: Closes = { isAny: () => false, isReleased: () => false };
+
 export class Engine extends EngineState implements StageHooks, Pass {
   readonly dependencies: Dependencies;
   readonly deviceChoice: DeviceChoice;
@@ -90,6 +99,8 @@ export class Engine extends EngineState implements StageHooks, Pass {
   readonly joins: Joins;
   /** Closes of data that wait for a row of the window. */
   readonly deferred: DeferredCalls;
+  /** The closes of data that are not over. */
+  closes: Closes = NO_CLOSES;
   readonly completions: Completions;
   readonly kernelTimes: KernelTimes;
   /** Insertions that are held back, if runs are recognised. */
@@ -238,17 +249,27 @@ export class Engine extends EngineState implements StageHooks, Pass {
   }
 
   /**
-   * Blocks until a transfer is over; returns false when none is under way. `since`: the time at which the wait began.
+   * Blocks until something has moved that may give back host memory; returns false when nothing will: no transfer is under way, and no
+   * command behind which data are closed. `since`: the time at which the wait began.
    */
-  waitForTransfers(since: number): boolean {
-    if (this.transfers.live === 0) return false;
+  waitForHostMemory(since: number): boolean {
     if (this.pump()) return true;
+    if (this.bodies.depth === 0 && this.deferred.make()) return true;
+    const areClosed = this.closes.isAny() || this.leaving.isAny;
+    const mayClose = areClosed && this.idle.commandsAreUnderWay();
+    const { poisoning } = this.spaces[0];
+    if (this.transfers.live === 0 && poisoning === 0 && !mayClose) return false;
     this.idle.block();
     this.idle.reportBlocked(
       since,
-      'a new datum: waits for host memory that transfers will give back',
+      'a new datum: waits for host memory that transfers, or closes of data, will give back',
     );
     return true;
+  }
+
+  /** @internal For the stages. */
+  closesAreReleased(): boolean {
+    return this.closes.isReleased();
   }
 
   /** Resolves when no task is live, no command is under way, and no close of a datum waits for a row. */

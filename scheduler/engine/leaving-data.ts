@@ -25,6 +25,11 @@ export class LeavingData {
     this.remove(d);
   }
 
+  /** Whether a datum waits for its last transfer or task. */
+  get isAny(): boolean {
+    return this.waiting.length > 0;
+  }
+
   /** Gives back the row of a datum without copies. */
   remove(d: DatumId): void {
     this.state.observer?.datumRemoved(d);

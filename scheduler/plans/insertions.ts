@@ -100,6 +100,12 @@ export class Insertions {
     return copy;
   }
 
+  /** Whether all data of the tasks are such. */
+  haveOnly(isSuch: (d: DatumId) => boolean): boolean {
+    for (let i = 0; i < this.usedFlows; i++) if (!isSuch(this.flows[i] as DatumId)) return false;
+    return true;
+  }
+
   /** The class of insertion `n`. */
   classOf(n: number): TaskClassRow {
     return this.classes[this.classIds[n]];

@@ -96,6 +96,7 @@ export async function makePlan(
     return planOf(engine, planning, made, wish, isOver);
   } catch (error) {
     made.parts.held.letGo(true);
+    if (!isOver()) for (const datum of made.graph.temporaries) datum.close();
     // What the program calls fails in other ways then.
     throw isOver() && (error as HeadraceError).code === 'ERR_PROGRAM'
       ? closedRuntime(error)

@@ -136,13 +136,7 @@ export class Plan {
     engine.held?.settle();
     const known = ['times', 'values', 'while', 'signal'];
     const given = optionsOf(options, known, 'the options of a play');
-    for (const [d, datum] of this.data)
-      if (engine.directory.info[d] !== datum || datum.closed)
-        throw new HeadraceError(
-          'ERR_DATUM_CLOSED',
-          `plan '${this.name}' uses datum '${datum.name}', which is closed`,
-          { datum: datum.name },
-        );
+    this.checkData(({ closed }) => closed);
     const condition = checkedCondition(given.while, this.name, (datum) => {
       return this.data.get(datum.row) === datum && forms.writes(datum);
     });
@@ -153,6 +147,8 @@ export class Plan {
     const value = this.values(given.values ?? {});
     const signal = checkSignal(given.signal);
     this.beginWhole(times);
+    // The getters of options, and bodies that ran, may have begun runs.
+    engine.held?.settle();
     const { together } = this;
     const began = performance.now();
     const report = (iterations: number): PlayReport => {
@@ -177,6 +173,22 @@ export class Plan {
       return runTogether(together, of, part).then(report);
     }
     return this.playAlone(signal, report, enter);
+  }
+
+  private has(d: DatumId): boolean {
+    const datum = this.data.get(d);
+    return datum === undefined || this.engine.directory.info[d] === datum;
+  }
+
+  /** @throws HeadraceError `ERR_DATUM_CLOSED` if a datum is gone, or is to count as closed */
+  private checkData(isClosed: (datum: Datum) => boolean): void {
+    for (const [d, datum] of this.data)
+      if (!this.has(d) || isClosed(datum))
+        throw new HeadraceError(
+          'ERR_DATUM_CLOSED',
+          `plan '${this.name}' uses datum '${datum.name}', which is closed`,
+          { datum: datum.name },
+        );
   }
 
   /** The play begins with whole data. Without iterations it leaves them as they are. */
@@ -208,6 +220,9 @@ export class Plan {
     const play = new Play(engine, engine.completions, program, placement, {
       ...of,
       graph,
+      has: (d) => this.has(d),
+      // Closes that come after the play wait for it.
+      check: () => this.checkData(() => false),
       value,
       after: program.decisions.insertions.after,
       explain: (insertion, code, params) => this.explain(program, { insertion, params }, code),

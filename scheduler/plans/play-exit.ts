@@ -28,16 +28,27 @@ export class PlayExit {
   private readonly state: EngineState;
   private readonly program: PlannedProgram;
   private readonly before: TaskId;
+  private readonly has: (d: DatumId) => boolean;
   private readonly times: () => number;
   /** The number of records that ended well per list, over all parts, and the status of the next one. */
   private readonly succeeded: Float64Array;
   private readonly status: Int32Array;
 
-  /** `before`: the last task inserted before the play; `times`: its iterations, of which more may come. */
-  constructor(state: EngineState, program: PlannedProgram, before: TaskId, times: () => number) {
+  /**
+   * `before`: the last task inserted before the play; `has`: whether the row of a datum is still its own; `times`: its iterations, of
+   * which more may come.
+   */
+  constructor(
+    state: EngineState,
+    program: PlannedProgram,
+    before: TaskId,
+    has: (d: DatumId) => boolean,
+    times: () => number,
+  ) {
     this.state = state;
     this.program = program;
     this.before = before;
+    this.has = has;
     this.times = times;
     this.succeeded = new Float64Array(program.queues.length);
     this.status = new Int32Array(program.queues.length);
@@ -65,6 +76,7 @@ export class PlayExit {
     const trustsCopies = failed.every(({ insertion }) => insertion >= 0);
     const tainted = trustsCopies ? taintedData(program, failed, this.times()) : undefined;
     for (const result of program.results) {
+      if (!this.has(result.datum)) continue;
       if (hasBegun || failed.length > 0) this.settle(result, tainted);
       else if (guards.poisonOutputs) {
         state.directory.written[result.datum] = 1;

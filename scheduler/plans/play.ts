@@ -72,6 +72,10 @@ export interface PlayWish {
   /** Tasks that must be over before a task, by number of insertion, besides those of its data. */
   readonly after: ReadonlyMap<number, readonly number[]>;
   readonly graph: DriverGraph;
+  /** Whether the row of a datum of the plan is still its own. Bodies may close data before the play begins. */
+  readonly has: (d: DatumId) => boolean;
+  /** @throws HeadraceError `ERR_DATUM_CLOSED` if a datum of the plan is gone */
+  readonly check: () => void;
   readonly stand?: Stand | undefined;
   /** Explains a positive code of a kernel. */
   readonly explain: (
@@ -131,7 +135,7 @@ export class Play implements Section {
     this.wish = wish;
     this.name = `the play of plan '${program.report.name}'`;
     this.before = ((state.tasks.next - 1) | 0) as TaskId;
-    this.exit = new PlayExit(state, program, this.before, () => this.wanted);
+    this.exit = new PlayExit(state, program, this.before, wish.has, () => this.wanted);
     this.lists = program.queues;
     this.times = state.x.tracing ? new PlayTimes(program) : undefined;
   }
@@ -201,6 +205,7 @@ export class Play implements Section {
     if (!this.hasBegun) {
       this.hasBegun = true;
       if (!this.wish.isPart) this.state.observer?.runBegan(this.wish.run);
+      this.wish.check();
     }
     if (this.isPlaying) {
       if (this.isPartOver()) return this.endPart();

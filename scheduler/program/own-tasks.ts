@@ -2,9 +2,9 @@
 // Each carries the key of a job, which is a function that its body calls, and of another for its failure.
 
 import type { HeadraceError } from '../../devices/errors.js';
-import type { Column, DatumId, TaskId } from '../../devices/handles.js';
+import { type Column, type DatumId, HOST, type TaskId } from '../../devices/handles.js';
 import { Poison } from '../../devices/memory/directory.js';
-import { ANY_DEVICE, type TaskClassRow } from '../../stages/task-table.js';
+import { ANY_DEVICE, type TaskClassRow, TaskStage } from '../../stages/task-table.js';
 import { AccessMode } from '../../trace/format.js';
 import type { Engine } from '../engine/engine.js';
 import { INTERNAL_RUN, type RunState } from '../engine/run-state.js';
@@ -29,6 +29,8 @@ export class OwnTasks {
   private readonly jobs: Map<number, Job> = new Map();
   private nextJob = 1;
   private readonly classes: Set<number> = new Set();
+  /** The closes that are not over. */
+  private readonly closes: Set<TaskId> = new Set();
   private readonly flows: Column<Int32Array, DatumId> = new Int32Array(1) as Column<
     Int32Array,
     DatumId
@@ -45,6 +47,10 @@ export class OwnTasks {
     this.mend = this.ownClass('mend', [AccessMode.readWrite], Poison.notTaken);
     this.mend.takesOver = true;
     engine.retirement.onInternalFailure = (row, error) => this.failed(row, error);
+    engine.closes = {
+      isAny: () => this.closes.size > 0,
+      isReleased: () => this.isCloseReleased(),
+    };
   }
 
   /** Inserts a task of one of the classes above; false: its datum was closed while it waited for room. */
@@ -63,9 +69,18 @@ export class OwnTasks {
     if (datum !== undefined) flows[0] = datum.row;
     params[0] = key;
     const run = engine.runs[INTERNAL_RUN] as RunState;
-    engine.insert({ cls, run, flows, params, priority: 0, device: ANY_DEVICE, after });
+    const id = engine.insert({ cls, run, flows, params, priority: 0, device: ANY_DEVICE, after });
+    if (cls === this.close) this.closes.add(id);
     engine.wake();
     return true;
+  }
+
+  /** Whether a close waits for no task. */
+  private isCloseReleased(): boolean {
+    const { tasks } = this.engine;
+    for (const id of this.closes)
+      if (tasks.stage[id & tasks.mask] !== TaskStage.pending) return true;
+    return false;
   }
 
   private ownClass(name: string, modes: readonly number[], restores?: number): TaskClassRow {
@@ -77,11 +92,13 @@ export class OwnTasks {
       paramNames: ['job'],
       modes: [...modes],
       kernels: new Int32Array(engine.backend.spaces.length).fill(-1),
-      body: (_id, at) => {
+      body: (id, at) => {
         const key = this.keyOf(at);
         // If a job throws, its task fails, and `failed` reads the error.
         this.jobs.get(key)?.run();
         this.jobs.delete(key);
+        // Tasks that wait for host memory have waited for it, also if the datum had none.
+        if (this.closes.delete(id)) engine.spaces[HOST].wakeLine();
       },
       explain: undefined,
       failureCode: undefined,
@@ -95,6 +112,7 @@ export class OwnTasks {
   private failed(row: number, error: HeadraceError): void {
     // The others are copies of parts: what they should have written has no value now.
     if (!this.classes.has(this.engine.tasks.classOf[row])) return;
+    if (this.closes.delete(this.engine.tasks.idOf(row))) this.engine.spaces[HOST].wakeLine();
     const key = this.keyOf(row);
     const job = this.jobs.get(key);
     this.jobs.delete(key);

@@ -283,7 +283,7 @@ export class ProgramData implements DatumOwner {
     const d = datum.row;
     let offset = makeRoom(host, engine.x.counters, datum.bytes);
     const since = offset < 0 ? engine.backend.now() : 0;
-    while (offset < 0 && engine.waitForTransfers(since))
+    while (offset < 0 && engine.waitForHostMemory(since))
       offset = makeRoom(host, engine.x.counters, datum.bytes);
     if (offset < 0) {
       throw new HeadraceError(
@@ -426,12 +426,12 @@ export class ProgramData implements DatumOwner {
         // Without room nothing has changed.
         if (isHere) this.engine.reserveRow(this.own.set);
         this.checkDatum(datum);
+        this.checkCaller('set', datum, AccessMode.write, reject);
         this.reductions.forget(datum);
-        // Closes of partial results may have taken the row. Bodies may run here.
-        if (isHere) this.engine.reserveRow(this.own.set);
+        // Closes of partial results may have taken the row. The reduction is gone, so the call must not fail any more.
+        if (isHere) this.engine.room.always(() => this.engine.reserveRow(this.own.set));
         this.checkDatum(datum);
       } while (ranks === undefined && this.reductions.concerns(datum.row));
-      this.checkCaller('set', datum, AccessMode.write, reject);
       this.parts.overwrite(datum);
       ranks?.datumCalls.set(datum.row);
       if (!isHere) {

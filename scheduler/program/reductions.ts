@@ -93,7 +93,8 @@ export class Reductions {
   /** Set from the begin of the insertion of its combination to the place where bodies may run again. */
   private combining: OpenReduction | undefined;
   /** Reductions whose datum the task that is being inserted overwrites. */
-  private overwritten: OpenReduction[] = [];
+  private overwritten: { readonly open: OpenReduction; readonly rest: OpenReduction['rest'] }[] =
+    [];
   /** A copy between a datum and a part is inserted, which concerns no open reduction. */
   private isAside = false;
 
@@ -228,8 +229,8 @@ export class Reductions {
       if (open === undefined || open === this.combining) continue;
       if (bound.cls.reductions?.[i] === undefined) {
         this.remove(open);
+        this.overwritten.push({ open, rest: open.rest });
         open.rest = [];
-        this.overwritten.push(open);
       } else if (!isSerial) {
         const pool = poolOf(open, rank, device) as Pool;
         flows[i] = pool.slots[pool.next].row;
@@ -242,12 +243,15 @@ export class Reductions {
   /** The task was inserted. */
   placed(): void {
     if (this.overwritten.length === 0) return;
-    for (const open of this.overwritten.splice(0)) this.giveBack(open);
+    for (const { open } of this.overwritten.splice(0)) this.giveBack(open);
   }
 
   /** The task was not inserted, because its run has failed. */
   failed(): void {
-    for (const open of this.overwritten.splice(0)) this.add(open);
+    for (const { open, rest } of this.overwritten.splice(0)) {
+      open.rest = rest;
+      this.add(open);
+    }
   }
 
   /** The program uses the value of a datum. */

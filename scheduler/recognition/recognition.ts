@@ -361,6 +361,10 @@ export class Recognition implements HeldInsertions {
     this.account.pay(Cost.planned, sequence.count);
     sequence.name = name;
     try {
+      // A program may close data behind its run, which is over only now.
+      const isOpen = (d: DatumId): boolean =>
+        (directory.info[d] as Datum | undefined)?.closed === false;
+      if (!insertions.haveOnly(isOpen)) throw closedMeanwhile();
       const expectation = new Expectation(insertions, classes, (d) => directory.info[d] as Datum);
       let ranks: readonly number[] = [];
       const insert = (graph: PlanGraph): void => {
@@ -690,6 +694,10 @@ export class Recognition implements HeldInsertions {
         this.known.forget(sequence, 'one of its data was closed, or was advised another device');
     for (const watch of this.watches) watch.changed();
   }
+}
+
+function closedMeanwhile(): HeadraceError {
+  return new HeadraceError('ERR_DATUM_CLOSED', 'one of its data was closed');
 }
 
 /** Sees the tasks that were held back, if the run turns out to be another one. */

@@ -186,7 +186,10 @@ export class RunWatch implements InsertionWatch {
       const hasFields = args !== null && typeof args === 'object';
       if (hasFields && isTaskClass(known) && hasDataParameters(known, args as never)) return false;
     }
-    if (comparison?.wasReentered === true) throw this.recognition.reentered(known as TaskClass);
+    if (comparison?.wasReentered === true) {
+      comparison.wasReentered = false;
+      throw this.recognition.reentered(known as TaskClass);
+    }
     if (this.isFirst && this.holds({ cls, args, options, inOrder })) return true;
     if (this.held instanceof HeldRun && this.turns({ cls, args, options, inOrder })) return true;
     if (this.held !== undefined) this.strays(`task ${this.held.compared} is not the expected one`);

@@ -5,6 +5,7 @@ import {
   type HeadraceError,
   parameterised,
   range,
+  read,
   readWrite,
   reduce,
   task,
@@ -175,3 +176,44 @@ async function outcomeOf(outcome: Promise<string>, gates: (() => void)[]): Promi
   }
   return told;
 }
+
+it('a set that is refused leaves a reduction open', async () => {
+  await onMachine({ workers: 1, checked: true }, async (runtime) => {
+    const total = runtime.data(new Float64Array(1));
+    const x = runtime.data(new Float64Array(1));
+    let open = (): void => {};
+    const gate = new Promise<void>((resolve) => {
+      open = resolve;
+    });
+    let end = (): void => {};
+    const ended = new Promise<void>((resolve) => {
+      end = resolve;
+    });
+    let refused: HeadraceError | undefined;
+    const contribute = task({
+      name: 'contribute',
+      flows: { to: reduce('f64', 'sum'), x: read('f64') },
+      body: ({ to }) => void to[0]++,
+    });
+    const setter = task({
+      name: 'setter',
+      flows: { x: readWrite('f64') },
+      body: async () => {
+        await gate;
+        await total.set(Float64Array.of(5)).catch((error: HeadraceError) => {
+          refused = error;
+        });
+        end();
+      },
+    });
+    const run = runtime.run(async (graph) => {
+      graph.insert(setter, { x });
+      for (let i = 0; i < 4; i++) graph.insert(contribute, { to: total, x });
+      open();
+      await ended;
+    });
+    await soon(runtime, run);
+    expect(refused?.code).toBe('ERR_AWAITS_ITSELF');
+    expect((await total.read())[0]).toBe(4);
+  });
+});

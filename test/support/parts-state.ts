@@ -70,6 +70,7 @@ export class PartsState extends EngineState {
         return Outcome.running;
       },
       receivesBehind: () => 0,
+      closesAreReleased: () => false,
       issued: (row) => void this.told.push(`issued ${row}`),
       fail: (row, error) => {
         this.told.push(`fail ${row}`);

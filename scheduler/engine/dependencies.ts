@@ -16,12 +16,17 @@ import { resized } from '../../devices/resized.js';
 import { AccessMode, Execution, TaskStage, type TaskTable } from '../../stages/task-table.js';
 import type { EngineObserver } from './observer.js';
 
-/** Most tasks that `wouldFollow` looks at. */
-const MOST_SEEN = 4096;
-
 /** Receives explicit dependencies. All other dependencies follow from the data that tasks use. */
 interface Watched {
   readonly observer: Pick<EngineObserver, 'dependency'> | undefined;
+}
+
+/** What joins order besides (joins.ts). */
+interface Families {
+  /** The task that has spawned a task, and that ends after it. */
+  parentOf(task: TaskId): TaskId | undefined;
+  /** The tasks that wait for the end of the body that has spawned them. */
+  heldBy(parent: TaskId): readonly TaskId[];
 }
 
 /** Tasks that commute on a datum. */
@@ -55,6 +60,7 @@ export class Dependencies {
   private readonly watched: Watched;
   /** Tasks that wait for every body that is under way (exclusive.ts). */
   behindBodies: () => Iterable<TaskId> = () => [];
+  families: Families | undefined;
 
   /** `edges`: the successors of the tasks, if another table orders the same tasks by other data. */
   constructor(
@@ -233,10 +239,10 @@ export class Dependencies {
 
   /**
    * Whether a task inserted now with that access to datum `d` would have to wait, directly or by other tasks, for the end
-   * of live task `task`. Looks at a limited number of tasks; beyond it the answer is false.
+   * of live task `task`; of its body, if `isOfBody`. Looks at each live task once at most.
    */
-  wouldFollow(task: TaskId, d: DatumId, mode: number): boolean {
-    const { tasks, edges } = this;
+  wouldFollow(task: TaskId, d: DatumId, mode: number, isOfBody = false): boolean {
+    const { tasks, edges, families } = this;
     const before = new Set<number>();
     for (const id of mode === AccessMode.read ? this.writers(d) : this.users(d)) {
       if (id === task) return true;
@@ -257,12 +263,13 @@ export class Dependencies {
       if (before.has(id & tasks.mask)) return true;
       seen.add(id & tasks.mask);
     }
+    // What it has spawned comes after its body, but before its end.
+    for (const id of isOfBody ? (families?.heldBy(task) ?? []) : []) seen.add(id & tasks.mask);
     for (const row of seen) {
-      for (let n = tasks.successors[row]; n >= 0; n = edges.next[n]) {
-        const successor = edges.value[n] >> 1;
-        if (before.has(successor)) return true;
-        if (seen.size < MOST_SEEN) seen.add(successor);
-      }
+      if (before.has(row)) return true;
+      const parent = families?.parentOf(tasks.idOf(row));
+      if (parent !== undefined && tasks.contains(parent)) seen.add(parent & tasks.mask);
+      for (let n = tasks.successors[row]; n >= 0; n = edges.next[n]) seen.add(edges.value[n] >> 1);
     }
     return false;
   }

@@ -67,6 +67,10 @@ export class Joins {
     this.own = new Dependencies(state.tasks, { observer: undefined }, program.edges);
     this.dispatcher = dispatcher;
     this.joined = joined;
+    program.families = {
+      parentOf: (task) => this.parents.get(task),
+      heldBy: (parent) => (this.isOpen(parent) ? this.childrenOf(parent) : []),
+    };
   }
 
   /** Some task has spawned others and is not over. */

@@ -502,7 +502,8 @@ export class ProgramData implements DatumOwner {
   ): void {
     const { bodies, dependencies, tasks, x } = this.engine;
     const { caller } = bodies;
-    if (caller === undefined || !dependencies.wouldFollow(caller.task, datum.row, mode)) return;
+    if (caller === undefined || !dependencies.wouldFollow(caller.task, datum.row, mode, true))
+      return;
     const error = new HeadraceError(
       'ERR_AWAITS_ITSELF',
       `the body of task ${x.describe(caller.task & tasks.mask)} calls ${kind}() of datum '${datum.name}', which waits for the end of that task`,

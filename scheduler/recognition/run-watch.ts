@@ -80,13 +80,14 @@ export interface Strayed {
 }
 
 const NONE: readonly number[] = [];
+const NO_TASKS = 'the run has no tasks';
 
 export class RunWatch implements InsertionWatch {
   readonly run: RunState;
   /** Name of the run. */
   readonly name: string;
   /** 'played', or why not. For the run's report. */
-  outcome = 'the run has no tasks';
+  outcome: string = NO_TASKS;
   /** The sequence that it follows, or that it records. */
   sequence: Sequence | undefined;
   /** All its insertions so far were seen, and it may come again as a whole. */
@@ -425,7 +426,8 @@ export class RunWatch implements InsertionWatch {
     this.firstClass = cls;
     const known = this.recognition.like(insertion, rank, isStray);
     if (known?.planned !== undefined || known?.refused) {
-      this.outcome = known.refused || this.outcome;
+      const isKnown = this.outcome !== NO_TASKS;
+      this.outcome = known.refused || (isKnown ? this.outcome : 'task 0 is not the expected one');
       return;
     }
     this.isWhole = true;

@@ -62,6 +62,7 @@ export class Bench {
     this.sub = new Submission(this.backend.port);
     this.transfers = new Transfers(this.dir, this.spaces, this.sub);
     const hooks = {
+      closesAreReleased: () => false,
       startBody: () => Outcome.running,
       issued: () => {},
       fail: (_row: number, error: HeadraceError) => void this.failures.push(error),

@@ -153,9 +153,9 @@ function hostRoom(x: StageContext, id: TaskId): number {
 }
 
 /**
- * Whether no work under way, and no close of a datum, will make room on the host for task `id`. Offers of the only copy of a datum make none. If tasks
- * waited for them, two ranks with full hosts would wait for each other. Receives on lanes that come after the task make none
- * either: their versions may depend on it.
+ * Whether no work under way, and no close of a datum, will make room on the host for task `id`. Offers of the only copy of a
+ * datum make none. If tasks waited for them, two ranks with full hosts would wait for each other. Receives on lanes that come
+ * after the task make none either: their versions may depend on it.
  */
 export function nothingComesBack(x: StageContext, id: TaskId): boolean {
   const { pinnedCopies, poisoning, offered } = x.spaces[0];

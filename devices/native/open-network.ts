@@ -136,9 +136,9 @@ export async function openNativeNetwork(options: NativeNetworkOptions): Promise<
     const why = proof.why || unflushable || session.opened.directProblem;
     const network = new NativeNetwork(session, options.spaces, options.crowded, why);
     const different = differenceOf(same, session.opened.peers);
-    if (different !== undefined) await network.close();
-    if (different !== undefined) throw different;
-    return network;
+    if (different === undefined) return network;
+    await network.close();
+    throw different;
   } catch (error) {
     throw typed(error);
   }

@@ -253,18 +253,11 @@ export class Dependencies {
     // Members of its groups that are not issued come behind it.
     for (const { members } of this.groups.values()) {
       if (!members.includes(task)) continue;
-      for (const other of this.unissued(members)) {
-        if (before.has(other & tasks.mask)) return true;
-        seen.add(other & tasks.mask);
-      }
+      for (const other of this.unissued(members)) seen.add(other & tasks.mask);
     }
-    for (const id of this.behindBodies()) {
-      if (!tasks.contains(id)) continue;
-      if (before.has(id & tasks.mask)) return true;
-      seen.add(id & tasks.mask);
-    }
+    for (const id of this.behindBodies()) if (tasks.contains(id)) seen.add(id & tasks.mask);
     // What it has spawned comes after its body, but before its end.
-    for (const id of isOfBody ? (families?.heldBy(task) ?? []) : []) seen.add(id & tasks.mask);
+    if (isOfBody) for (const id of families?.heldBy(task) ?? []) seen.add(id & tasks.mask);
     for (const row of seen) {
       if (before.has(row)) return true;
       const parent = families?.parentOf(tasks.idOf(row));

@@ -244,8 +244,8 @@ export class Runtime {
    * runs. `run` of the result plays them, as often as asked, without the JavaScript thread.
    *
    * Rejects with the errors of `Graph.insert` and of the program; with `ERR_PLAN_BODY` for a class whose body runs on this thread;
-   * with `ERR_OUT_OF_HOST_MEMORY` when the data do not fit; with `ERR_RUNTIME_CLOSED` when the runtime is closed meanwhile. On several ranks all ranks call it, with the same tasks; it
-   * rejects with the failure of another rank, with `ERR_GRAPH_MISMATCH`.
+   * with `ERR_OUT_OF_HOST_MEMORY` when the data do not fit; with `ERR_RUNTIME_CLOSED` when the runtime is closed meanwhile. On
+   * several ranks all ranks call it, with the same tasks; it rejects with the failure of another rank, with `ERR_GRAPH_MISMATCH`.
    */
   plan(
     program: (graph: PlanGraph) => void | PromiseLike<void>,

@@ -1,13 +1,17 @@
 // Zone allocator: hands out byte ranges of one memory space by offset, never touching the memory itself.
 // Two-level segregated fit (Masmano et al., "TLSF", ECRTS 2004) with one change: the allocator searches the bin of a
 // size for a fitting block before it takes larger bins, because a device that holds three tiles must not
-// lose one of them to rounding.
+// lose one of them to rounding. Short blocks lie at the end of the segment they are cut from. So tiles that are a number of pages
+// long begin with a page, whatever short data come between them: copies between ranks whose ends lie in the same way are faster.
 // Invariants: segments tile [0, capacity) in address order; no two neighbouring segments are both free.
 
 import { resized } from '../resized.js';
 
 /** Block alignment in bytes: suits GPU copies and BLAS libraries, and an IPC offset must be a multiple of it. */
 export const ALIGNMENT = 512;
+
+/** Blocks shorter than this, in units of ALIGNMENT, lie at the end of a segment. */
+const SHORT = 65_536 / ALIGNMENT;
 
 const SUB_BITS = 4;
 const SUB = 1 << SUB_BITS;
@@ -60,16 +64,15 @@ export class Zone {
   /** Offset in bytes of a block of at least `bytes`, or -1 when no free segment is large enough. */
   allocate(bytes: number): number {
     const units = roundedBytes(bytes) / ALIGNMENT;
-    const segment = this.find(units);
+    let segment = this.find(units);
     if (segment === NIL) return -1;
     this.removeFree(segment);
     const rest = this.size[segment] - units;
     if (rest > 0) {
-      const tail = this.newSegment(this.start[segment] + units, rest, segment, this.after[segment]);
-      if (this.after[segment] !== NIL) this.before[this.after[segment]] = tail;
-      this.after[segment] = tail;
-      this.size[segment] = units;
-      this.addFree(tail);
+      const isShort = units < SHORT;
+      const tail = this.cut(segment, isShort ? rest : units);
+      this.addFree(isShort ? segment : tail);
+      if (isShort) segment = tail;
     }
     this.segmentAt.set(this.start[segment], segment);
     this.used += units * ALIGNMENT;
@@ -129,6 +132,17 @@ export class Zone {
     }
     if (at * ALIGNMENT !== this.capacity) throw new Error('zone: segments do not cover the zone');
     if (used * ALIGNMENT !== this.used) throw new Error('zone: used bytes are miscounted');
+  }
+
+  /** Cuts a segment behind so many units; returns the rest of it. */
+  private cut(segment: number, units: number): number {
+    const end = this.start[segment] + units;
+    const next = this.after[segment];
+    const tail = this.newSegment(end, this.size[segment] - units, segment, next);
+    if (next !== NIL) this.before[next] = tail;
+    this.after[segment] = tail;
+    this.size[segment] = units;
+    return tail;
   }
 
   private find(units: number): number {

@@ -48,13 +48,15 @@ describe('zone', () => {
     const steps = fc.array(
       fc.oneof(
         fc.record({ take: fc.integer({ min: 1, max: 40_000 }) }),
+        // These are not short.
+        fc.record({ take: fc.integer({ min: 60_000, max: 100_000 }) }),
         fc.record({ give: fc.nat({ max: 1000 }) }),
       ),
       { maxLength: 200, size: 'max' },
     );
     fc.assert(
       fc.property(
-        fc.integer({ min: 1, max: 300 }),
+        fc.integer({ min: 1, max: 600 }),
         fc.nat({ max: 511 }),
         steps,
         (units, more, program) => {
@@ -109,6 +111,28 @@ describe('zone', () => {
         expect(zone.allocate(tile * count)).toBe(0);
       }
     }
+  });
+
+  it('lets tiles of whole pages begin with a page, whatever short blocks come between them', () => {
+    const page = 4096;
+    fc.assert(
+      fc.property(
+        fc.array(
+          fc.record({ pages: fc.nat({ max: 40 }), short: fc.integer({ min: 1, max: 65_024 }) }),
+          { minLength: 1, maxLength: 30 },
+        ),
+        (steps) => {
+          const zone = new Zone(page * 2000);
+          for (const { pages, short } of steps) {
+            const isTile = pages >= 16;
+            const at = zone.allocate(isTile ? pages * page : short);
+            expect(at).toBeGreaterThanOrEqual(0);
+            if (isTile) expect(at % page).toBe(0);
+          }
+        },
+      ),
+      { numRuns: 100 },
+    );
   });
 
   it('is empty when it is smaller than a unit', () => {

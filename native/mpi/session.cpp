@@ -125,7 +125,8 @@ bool Session::tick(bool hurries) {
   if (!isLost_) {
     // Letters come first: tasks wait for them.
     moved |= emptyMailbox();
-    if (hurries && asksForLetter()) moved |= testOldestLetter();
+    // While bytes move, all requests are tested in each round: asking MPI twice would only delay the next chunk.
+    if (hurries && live_ == 0 && asksForLetter()) moved |= testOldestLetter();
     const bool isMore = live_ > 0 || requests_.size() > kControlSlots + letterSlots_.size();
     if (!hurries || isMore || ++rounds_ % kHurriedRounds == 0) moved |= testRequests();
     moved |= handOverMessages();

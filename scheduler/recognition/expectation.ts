@@ -9,9 +9,8 @@ import type { Datum } from '../program/datum.js';
 import type { TaskOptions } from '../program/graph.js';
 import { TASK_OPTIONS } from '../program/task-arguments.js';
 import { ParameterKind, type Parameters, type TaskClass } from '../program/task-class.js';
+import { CLOSED, type SameArguments, sameArguments, type TakeOpen } from './same-arguments.js';
 
-/** A parameter that is not open. */
-const CLOSED = 0;
 /** An open one has its kind plus this. */
 const OPEN = 1;
 /** No space has this number, and no insertion asks for it. */
@@ -31,6 +30,8 @@ export class Expectation {
   readonly count: number;
   readonly insertions: Insertions;
   readonly classes: readonly TaskClass[];
+  /** How the arguments of each task are compared. */
+  readonly same: readonly SameArguments[];
   /** Data of all tasks, one after the other. */
   readonly data: readonly Datum[];
   /** Values of the parameters of all tasks, as the program gives them. */
@@ -54,6 +55,7 @@ export class Expectation {
     this.insertions = insertions;
     this.classes = classes;
     this.count = classes.length;
+    this.same = classes.map(sameArguments);
     this.firstParam = new Int32Array(this.count);
     this.plain = new Uint8Array(this.count);
     const data: Datum[] = [];
@@ -101,8 +103,7 @@ export class Expectation {
     const { data } = this;
     if (inOrder !== undefined) return first.flowNames.every((_, i) => inOrder[i] === data[i]);
     if (args === null || typeof args !== 'object') return false;
-    const named = args as Record<string, unknown>;
-    return first.flowNames.every((name, i) => named[name] === data[i]);
+    return this.same[0].data(args as Record<string, unknown>, data, 0);
   }
 
   /** The data, each once. */
@@ -132,6 +133,7 @@ export class Comparison {
   /** Id that the first task would have. */
   private base: number;
   private readonly isChecked: boolean;
+  private readonly take: TakeOpen = (value, place) => this.takeOpen(value, place);
   private readonly handleOf: ((n: number) => TaskHandle) | undefined;
 
   /**
@@ -216,14 +218,18 @@ export class Comparison {
     const hasNames = inOrder === undefined || paramNames.length > 0;
     if (hasNames && (args === null || typeof args !== 'object')) return false;
     const named = args as Record<string, unknown>;
-    const { data } = expected;
-    let at = this.flowAt;
-    for (let i = 0; i < flowNames.length; i++, at++) {
-      const datum = data[at];
-      const given = inOrder === undefined ? named[flowNames[i]] : inOrder[i];
-      if ((given !== datum && guards.recognisedSame) || datum.token === undefined) return false;
+    const { data, given, open } = expected;
+    const same = expected.same[next];
+    const { flowAt, paramAt } = this;
+    if (inOrder === undefined && !same.data(named, data, flowAt) && guards.recognisedSame)
+      return false;
+    for (let i = 0; i < flowNames.length; i++) {
+      const datum = data[flowAt + i];
+      if (datum.token === undefined) return false;
+      if (inOrder !== undefined && inOrder[i] !== datum && guards.recognisedSame) return false;
     }
-    if (paramNames.length > 0 && !this.sameParameters(known, named)) return false;
+    if (paramNames.length > 0 && !same.parameters(named, given, open, paramAt, this.take))
+      return false;
     if (
       options === undefined
         ? expected.plain[next] === 0 && guards.recognisedSame
@@ -236,31 +242,23 @@ export class Comparison {
       this.wasReentered = true;
       return false;
     }
-    this.flowAt = at;
-    this.paramAt += paramNames.length;
+    this.flowAt = flowAt + flowNames.length;
+    this.paramAt = paramAt + paramNames.length;
     this.next = next + 1;
     return true;
   }
 
-  private sameParameters({ paramNames }: TaskClass, named: Record<string, unknown>): boolean {
-    const { given, open } = this.expected;
-    const first = this.paramAt;
-    for (let i = 0; i < paramNames.length; i++) {
-      const value = named[paramNames[i]];
-      switch (open[first + i]) {
-        case CLOSED:
-          if (!Object.is(value, given[first + i])) return false;
-          break;
-        case OPEN + ParameterKind.bool:
-          if (typeof value !== 'boolean') return false;
-          this.values[first + i] = value ? 1 : 0;
-          break;
-        default:
-          if (typeof value !== 'number') return false;
-          if (open[first + i] === OPEN + ParameterKind.i32 && (value | 0) !== value) return false;
-          this.values[first + i] = value;
-      }
+  /** Takes the value of the open parameter at a place. */
+  private takeOpen(value: unknown, place: number): boolean {
+    const kind = this.expected.open[place] - OPEN;
+    if (kind === ParameterKind.bool) {
+      if (typeof value !== 'boolean') return false;
+      this.values[place] = value ? 1 : 0;
+      return true;
     }
+    if (typeof value !== 'number') return false;
+    if (kind === ParameterKind.i32 && (value | 0) !== value) return false;
+    this.values[place] = value;
     return true;
   }
 

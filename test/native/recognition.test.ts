@@ -1,4 +1,5 @@
 // Recognised runs on real threads, with emulated GPUs: they mean what inserted runs mean, whatever the program does in between.
+import { execFileSync } from 'node:child_process';
 import '../support/patient-holds.js';
 import { setImmediate } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
@@ -597,3 +598,24 @@ test('random sessions give what they give without recognition', async () => {
   }
   expect(played).toBeGreaterThan(20);
 }, 60_000);
+
+test('a process that runs no code made of text recognises runs, too', () => {
+  const program = `
+    import { Runtime, read, readWrite, task } from 'headrace';
+    const axpy = task({
+      name: 'axpy', flows: { y: readWrite('f64'), x: read('f64') }, params: { n: 'i32', a: 'f64' }, kernel: 'add_f64',
+    });
+    const runtime = await Runtime.create({ workers: 1 });
+    const x = runtime.data(Float64Array.of(1));
+    const y = runtime.data(new Float64Array(1));
+    let report;
+    for (let i = 0; i < 8; i++)
+      report = await runtime.run((graph) => {
+        for (let k = 0; k < 100; k++) graph.insert(axpy, { y, x, n: 1, a: i });
+      });
+    console.log(report.recognition, (await y.read())[0]);
+    await runtime.close();
+  `;
+  const words = ['--disallow-code-generation-from-strings', '--input-type=module', '-e', program];
+  expect(execFileSync(process.execPath, words, { encoding: 'utf8' })).toBe('played 2800\n');
+});

@@ -1,14 +1,15 @@
 // The cost of a dependency between two ranks, against a plain MPI ping-pong of the same library in the same run, and
-// the time of a large tile between emulated GPUs by every way.
+// the time of a large tile between emulated GPUs by every way. Each figure has processes of its own: what a program before has left behind
+// (code that V8 compiled for other shapes, a heap, threads) changes the next one's figure by half.
 import { availableParallelism } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import { type Datum, Runtime, readWrite, type TaskGraph, task } from '../index.js';
 import { launchOf } from '../native/launch.js';
 import { loadMpi, startMpi } from '../native/mpi.js';
-import { commandLine } from './command-line.js';
+import { commandLine, usageError } from './command-line.js';
 import { median, WARM_RUNS } from './harness.js';
 import { type Holder, Relay } from './network-relay.js';
-import { shortName, underMpirun } from './ranks.js';
+import { printedByRanks, shortName } from './ranks.js';
 
 const SMALL = 8;
 const LARGE = 16 * 2 ** 20;
@@ -18,11 +19,9 @@ const SMALL_STEPS = 2000;
 const WARM_STEPS = 400;
 /** Each turn measures plain MPI before and after every figure: the speed of two cores and of what lies between them changes. */
 const TURNS = 3;
-const REPEATS = 3;
-/** Runs before those that are measured, once all code is compiled. */
-const FEW_RUNS = 10;
-/** Runs until one is played, and until those are over that are inserted to see how long that takes. */
-const UNTIL_PLAYED = 20;
+/** Measured runs of a turn, of short messages and of large tiles. */
+const SMALL_REPEATS = 9;
+const LARGE_REPEATS = 3;
 /** Iterations of a play. */
 const PLAYED = 10;
 /** The processor of a virtual machine takes some 60 ms to come to its full speed. */
@@ -38,110 +37,108 @@ export interface Compared {
   readonly ratio: number;
 }
 
-/** What rank 0 prints. */
+/** Seconds of a step, and how many times that of plain MPI it is. */
+type SmallFigure =
+  | 'oneWay'
+  /** The same, but none of its tasks can be issued on one rank before the clock starts. */
+  | 'behindBody'
+  | 'withInsertion'
+  /** The same, of a run that has come often enough to be played. */
+  | 'recognised'
+  /** The same, from the end of its insertion. */
+  | 'again'
+  /** Of a plan that is played. */
+  | 'played';
+/** Rates, and their shares of that of plain MPI. */
+type LargeFigure = 'direct' | 'ipc' | 'staged';
+
+/** What the program prints. */
 export interface PairResult {
   readonly library: string;
-  /** Seconds of a step, and how many times that of plain MPI it is. */
-  readonly small: {
-    readonly oneWay: Compared;
-    /** The same, but none of its tasks can be issued on one rank before the clock starts. */
-    readonly behindBody: Compared;
-    readonly withInsertion: Compared;
-    /** The same, of a run that has come often enough to be played. */
-    readonly recognised: Compared;
-    /** The same, from the end of its insertion. */
-    readonly again: Compared;
-    /** Of a plan that is played. */
-    readonly played: Compared;
-  };
-  /** Rates, and their shares of that of plain MPI. */
-  readonly large: Readonly<Record<'direct' | 'ipc' | 'staged', Compared>>;
+  readonly small: Readonly<Record<SmallFigure, Compared>>;
+  readonly large: Readonly<Record<LargeFigure, Compared>>;
+}
+
+/** How a figure is measured, after WARM_RUNS runs. */
+const SMALL_FIGURES: Readonly<Record<SmallFigure, () => Promise<number>>> = {
+  oneWay: () => oneWay('kernel'),
+  behindBody: () => oneWay('body'),
+  withInsertion: () => chain('off', 'whole'),
+  recognised: () => chain('auto', 'whole'),
+  again: () => chain('auto', 'inserted'),
+  played,
+};
+const LARGE_FIGURES: Readonly<Record<LargeFigure, () => Promise<number>>> = {
+  direct: () => rateOf('direct'),
+  ipc: () => rateOf('ipc'),
+  staged: () => rateOf('staged'),
+};
+
+/** What the processes of one figure print. */
+interface FigureResult extends Compared {
+  readonly library: string;
+  /** Plain MPI: seconds of one way, or bytes per second. */
+  readonly raw: number;
 }
 
 const { rank, size } = launchOf();
 
-async function measure(): Promise<void> {
+/** Measures a figure, and plain MPI before and after it, turn by turn. */
+async function measure(figure: string): Promise<void> {
   const addon = loadMpi();
-  const facts = await startMpi(addon);
-  const rawSeconds: number[] = [];
-  const rawRates: number[] = [];
-  const raw = async (): Promise<number> => {
-    rawSeconds.push(await addon.measure(SMALL, RAW_SMALL, 'host'));
-    return rawSeconds.at(-1) as number;
-  };
-  const rawRate = async (): Promise<number> => {
-    rawRates.push(LARGE / (await addon.measure(LARGE, RAW_LARGE, 'emulated')));
-    return rawRates.at(-1) as number;
-  };
-  const small = {
-    oneWay: figures(),
-    behindBody: figures(),
-    withInsertion: figures(),
-    recognised: figures(),
-    again: figures(),
-    played: figures(),
-  };
-  const large = { direct: figures(), ipc: figures(), staged: figures() };
+  const { library } = await startMpi(addon);
+  const isSmall = figure in SMALL_FIGURES;
+  const take = { ...SMALL_FIGURES, ...LARGE_FIGURES }[figure as SmallFigure | LargeFigure];
+  const plain = async (): Promise<number> =>
+    isSmall
+      ? await addon.measure(SMALL, RAW_SMALL, 'host')
+      : LARGE / (await addon.measure(LARGE, RAW_LARGE, 'emulated'));
+  const raw: number[] = [];
+  const values: number[] = [];
+  const ratios: number[] = [];
   for (let turn = 0; turn < TURNS; turn++) {
-    const warm = turn === 0 ? WARM_RUNS : FEW_RUNS;
-    await between(raw, small.oneWay, () => oneWay(warm, 'kernel'));
-    await between(raw, small.behindBody, () => oneWay(warm, 'body'));
-    const untilPlayed = Math.max(warm, UNTIL_PLAYED);
-    await between(raw, small.withInsertion, () => chain('off', warm, 'whole'));
-    await between(raw, small.recognised, () => chain('auto', untilPlayed, 'whole'));
-    await between(raw, small.again, () => chain('auto', untilPlayed, 'inserted'));
-    await between(raw, small.played, () => played(warm));
-    for (const comm of ['direct', 'ipc', 'staged'] as const)
-      await between(rawRate, large[comm], () => rateOf(comm, warm));
+    const before = await plain();
+    const value = await take();
+    const after = await plain();
+    raw.push(before, after);
+    values.push(value);
+    ratios.push(value / ((before + after) / 2));
   }
-  const result: PairResult & Record<string, unknown> = {
-    library: shortName(facts.library),
-    cores: availableParallelism(),
-    turns: TURNS,
-    rawSeconds: median(rawSeconds),
-    rawBytesPerSecond: median(rawRates),
-    small: {
-      oneWay: compared(small.oneWay),
-      behindBody: compared(small.behindBody),
-      withInsertion: compared(small.withInsertion),
-      recognised: compared(small.recognised),
-      again: compared(small.again),
-      played: compared(small.played),
-    },
-    large: {
-      direct: compared(large.direct),
-      ipc: compared(large.ipc),
-      staged: compared(large.staged),
-    },
+  const result: FigureResult = {
+    library: shortName(library),
+    raw: median(raw),
+    value: median(values),
+    ratio: median(ratios),
   };
   if (rank === 0) process.stdout.write(`${JSON.stringify(result)}\n`);
 }
 
-/** The values of a figure, and their ratios, turn by turn. */
-interface Figures {
-  readonly values: number[];
-  readonly ratios: number[];
-}
-
-function figures(): Figures {
-  return { values: [], ratios: [] };
-}
-
-function compared({ values, ratios }: Figures): Compared {
-  return { value: median(values), ratio: median(ratios) };
-}
-
-/** Notes a figure, and its ratio to the mean of plain MPI before and after it. */
-async function between(
-  raw: () => Promise<number>,
-  into: Figures,
-  figure: () => Promise<number>,
-): Promise<void> {
-  const before = await raw();
-  const value = await figure();
-  const after = await raw();
-  into.values.push(value);
-  into.ratios.push(value / ((before + after) / 2));
+/** Starts the processes of each figure in turn. */
+function measureAll(launcher: string): PairResult & Record<string, unknown> {
+  const results: FigureResult[] = [];
+  const of = <F extends string>(figures: Readonly<Record<F, unknown>>): Record<F, Compared> => {
+    const entries = Object.keys(figures).map((figure) => {
+      const args = [fileURLToPath(import.meta.url), '--figure', figure];
+      const text = printedByRanks(2, [process.execPath, ...args], launcher);
+      const result: FigureResult = JSON.parse(text);
+      results.push(result);
+      return [figure, { value: result.value, ratio: result.ratio }];
+    });
+    return Object.fromEntries(entries);
+  };
+  const small = of(SMALL_FIGURES);
+  const ofSmall = results.length;
+  const large = of(LARGE_FIGURES);
+  const raws = results.map(({ raw }) => raw);
+  return {
+    library: results[0].library,
+    cores: availableParallelism(),
+    turns: TURNS,
+    rawSeconds: median(raws.slice(0, ofSmall)),
+    rawBytesPerSecond: median(raws.slice(ofSmall)),
+    small,
+    large,
+  };
 }
 
 const pass = task({ name: 'pass', flows: { x: readWrite('f64') }, kernel: 'empty' });
@@ -154,25 +151,21 @@ function steps(x: Datum<'f64'>): (graph: TaskGraph) => void {
 }
 
 /** A token goes back and forth between two ranks: each step is one dependency on the other rank. Seconds of a step. */
-async function oneWay(warm: number, holder: Holder): Promise<number> {
+async function oneWay(holder: Holder): Promise<number> {
   const runtime = await Runtime.create({ workers: 1, gpus: 0 });
   const relay = new Relay(runtime, SMALL, holder);
-  await relay.run(SMALL_STEPS, warm);
-  const seconds = await relay.run(SMALL_STEPS, REPEATS);
+  await relay.run(SMALL_STEPS, WARM_RUNS);
+  const seconds = await relay.run(SMALL_STEPS, SMALL_REPEATS);
   await runtime.close();
   return seconds;
 }
 
 /** Seconds of a step of a whole run, or from the end of its insertion. With 'auto' the runs are played in the end. */
-async function chain(
-  plans: 'auto' | 'off',
-  warm: number,
-  from: 'whole' | 'inserted',
-): Promise<number> {
+async function chain(plans: 'auto' | 'off', from: 'whole' | 'inserted'): Promise<number> {
   const runtime = await Runtime.create({ workers: 1, gpus: 0, plans });
   const x = runtime.data(new Float64Array(SMALL / 8), { rank: 0 });
   const seconds: number[] = [];
-  for (let repeat = -warm; repeat < REPEATS; repeat++) {
+  for (let repeat = -WARM_RUNS; repeat < SMALL_REPEATS; repeat++) {
     let inserted = 0;
     const report = await runtime.run((graph) => {
       steps(x)(graph);
@@ -186,18 +179,18 @@ async function chain(
 }
 
 /** Seconds of a step of a plan that is played. */
-async function played(warm: number): Promise<number> {
+async function played(): Promise<number> {
   const runtime = await Runtime.create({ workers: 1, gpus: 0 });
   const x = runtime.data(new Float64Array(SMALL / 8), { rank: 0 });
   const plan = await runtime.plan(steps(x));
-  await plan.run({ times: warm });
+  await plan.run({ times: WARM_RUNS });
   const { seconds } = await plan.run({ times: PLAYED });
   await runtime.close();
   return seconds / (PLAYED * SMALL_STEPS);
 }
 
 /** A tile of 16 MiB goes back and forth between emulated GPUs; each step is a task without work. Bytes per second. */
-async function rateOf(comm: 'direct' | 'ipc' | 'staged', warm: number): Promise<number> {
+async function rateOf(comm: 'direct' | 'ipc' | 'staged'): Promise<number> {
   const runtime = await Runtime.create({
     workers: 1,
     gpus: 1,
@@ -206,21 +199,28 @@ async function rateOf(comm: 'direct' | 'ipc' | 'staged', warm: number): Promise<
     comm,
   });
   // Compiles all code on the way.
-  await new Relay(runtime, WARM).run(WARM_STEPS, warm);
-  const seconds = await new Relay(runtime, LARGE).run(LARGE_STEPS, REPEATS);
+  await new Relay(runtime, WARM).run(WARM_STEPS, WARM_RUNS);
+  const seconds = await new Relay(runtime, LARGE).run(LARGE_STEPS, LARGE_REPEATS);
   await runtime.close();
   return LARGE / seconds;
 }
 
-if (size === 2) await measure();
-else {
-  const usage = `usage: node dist/bench/network-pair.js [options]
+const usage = `usage: node dist/bench/network-pair.js [options]
 
-What a dependency and a large tile cost between two ranks; one JSON object. It starts itself under mpirun.
+What a dependency and a large tile cost between two ranks; one JSON object. It starts two processes under mpirun for each figure.
 
+  --figure NAME         what the two ranks measure: ${Object.keys({ ...SMALL_FIGURES, ...LARGE_FIGURES }).join(', ')} (all, one after the other)
   --launcher PROGRAM    what starts the ranks (mpirun)
   --help                this text
 `;
-  const values = commandLine(usage, { launcher: { type: 'string' } });
-  process.exitCode = underMpirun(2, [fileURLToPath(import.meta.url)], values.launcher);
-}
+const { figure, launcher } = commandLine(usage, {
+  figure: { type: 'string' },
+  launcher: { type: 'string', default: 'mpirun' },
+});
+if (figure !== undefined && !(figure in SMALL_FIGURES || figure in LARGE_FIGURES))
+  usageError(usage, `--figure: ${figure}`);
+if (size === 2 && figure !== undefined) await measure(figure);
+else if (figure !== undefined) {
+  const args = [process.execPath, fileURLToPath(import.meta.url), '--figure', figure] as const;
+  process.stdout.write(printedByRanks(2, args, launcher));
+} else process.stdout.write(`${JSON.stringify(measureAll(launcher))}\n`);

@@ -1,5 +1,6 @@
 // Data between ranks beside plain MPI of the same library in the same run: the cost of a dependency and of a large tile, and
 // the METG(50 %) of a stencil over ranks (metg.ts) beside the stencil by hand (peers/mpi_stencil.cpp).
+import { execFileSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { availableParallelism, tmpdir } from 'node:os';
 import path from 'node:path';
@@ -7,7 +8,7 @@ import { packageRoot } from '../native/installation.js';
 import { type BenchEntry, log, median } from './harness.js';
 import { metg } from './metg.js';
 import type { PairResult } from './network-pair.js';
-import { compileMpiStencil, type Timed } from './peer-programs.js';
+import { compileMpi, type MpiSource, type Timed } from './peer-programs.js';
 import { type MpiPrograms, mpiLibraries, noLauncher, printedByRanks } from './ranks.js';
 
 const REPEATS = 3;
@@ -50,15 +51,20 @@ const root = packageRoot();
 const program = (name: string): string => path.join(root, 'dist', 'bench', name);
 
 /** Entries of the ratios to plain MPI: of the times of a dependency, and of the rates of a large tile. */
-export function pairEntries(repeats: readonly PairResult[]): BenchEntry[] {
+export function pairEntries(
+  repeats: readonly PairResult[],
+  byHand: readonly StagedByHand[],
+): BenchEntry[] {
   const [{ library }] = repeats;
   const params = { library, ranks: 2, repeats: repeats.length };
-  const entry = (name: string, ratio: (result: PairResult) => number): BenchEntry => ({
+  const ratioEntry = (name: string, ratios: readonly number[]): BenchEntry => ({
     name: `network/${name}/ratio`,
-    value: median(repeats.map(ratio)),
+    value: median(ratios),
     unit: 'ratio',
     params,
   });
+  const entry = (name: string, ratio: (result: PairResult) => number): BenchEntry =>
+    ratioEntry(name, repeats.map(ratio));
   return [
     entry('dependency', ({ small }) => small.oneWay.ratio),
     entry('dependency-behind-body', ({ small }) => small.behindBody.ratio),
@@ -68,6 +74,10 @@ export function pairEntries(repeats: readonly PairResult[]): BenchEntry[] {
     entry('dependency-played', ({ small }) => small.played.ratio),
     entry('direct', ({ large }) => large.direct.ratio),
     entry('staged', ({ large }) => large.staged.ratio),
+    ratioEntry(
+      'staged-by-hand',
+      byHand.map(({ whole, staged }) => staged / whole),
+    ),
   ];
 }
 
@@ -191,17 +201,36 @@ function logHops(library: string, hops: readonly Hop[]): void {
   for (const { hop, ns, mean } of hops) log(`    ${us(ns)} us, mean ${us(mean)} us  ${hop}`);
 }
 
+/** What a program prints that starts ranks itself. */
+function printed(name: string, args: readonly string[]): string {
+  const words = [program(name), ...args];
+  return execFileSync(process.execPath, words, {
+    encoding: 'utf8',
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+}
+
 function runPair(name: string, launcher: string): string {
   return printedByRanks(2, [process.execPath, program(name)], launcher);
 }
 
+/** Rates of the staged way by hand (peers/mpi_staged.cpp), in bytes per second. */
+interface StagedByHand {
+  readonly whole: number;
+  readonly staged: number;
+}
+
 /** Times of a dependency and of a large tile, with one MPI library. */
-function measurePair({ launcher }: MpiPrograms): BenchEntry[] {
-  const pairs = Array.from(
-    { length: REPEATS },
-    () => JSON.parse(runPair('network-pair.js', launcher)) as PairResult,
-  );
-  const entries = pairEntries(pairs);
+function measurePair({ launcher, compiler }: MpiPrograms): BenchEntry[] {
+  const pairs: PairResult[] = [];
+  const byHand: StagedByHand[] = [];
+  withPeer('mpi_staged.cpp', compiler, (staged) => {
+    for (let i = 0; i < REPEATS; i++) {
+      pairs.push(JSON.parse(printed('network-pair.js', ['--launcher', launcher])));
+      byHand.push(JSON.parse(printedByRanks(2, [staged], launcher)));
+    }
+  });
+  const entries = pairEntries(pairs, byHand);
   const [{ library }] = pairs;
   for (const { name, value } of entries) log(`${name}: ${value.toFixed(2)} (${library})`);
   logHops(library, JSON.parse(runPair('network-hops.js', launcher)));
@@ -210,14 +239,21 @@ function measurePair({ launcher }: MpiPrograms): BenchEntry[] {
 
 /** The stencils, with one MPI library. */
 function measureStencils({ launcher, compiler }: MpiPrograms): BenchEntry[] {
-  const folder = mkdtempSync(path.join(tmpdir(), 'headrace-network-'));
-  try {
-    const byHand = path.join(folder, `stencil-${launcher}`);
-    compileMpiStencil(compiler, byHand);
+  return withPeer('mpi_stencil.cpp', compiler, (byHand) => {
     const library = runPair('network-library.js', launcher);
     return [2, 4].flatMap((ranks) =>
       stencilEntries(ranks, library, timeStencils(ranks, launcher, byHand)),
     );
+  });
+}
+
+/** Uses a program by hand, compiled for an MPI library. */
+function withPeer<T>(source: MpiSource, compiler: string, use: (program: string) => T): T {
+  const folder = mkdtempSync(path.join(tmpdir(), 'headrace-network-'));
+  try {
+    const compiled = path.join(folder, 'by-hand');
+    compileMpi(source, compiler, compiled);
+    return use(compiled);
   } finally {
     rmSync(folder, { recursive: true });
   }

@@ -126,12 +126,15 @@ function compile(source: string, { compiler, options }: Compilation, to: string)
     throw new Error(`${compiler} cannot compile bench/peers/${source}`, { cause: error });
 }
 
-/** Compiles the stencil by hand for an MPI library. @throws Error with the remedy */
-export function compileMpiStencil(compiler: string, to: string): void {
+/** A program by hand that is compiled for an MPI library. */
+export type MpiSource = 'mpi_stencil.cpp' | 'mpi_staged.cpp';
+
+/** Compiles it. @throws Error with the remedy */
+export function compileMpi(source: MpiSource, compiler: string, to: string): void {
   const how = { compiler, options: MPI_OPTIONS };
   if (!isThere('mpi.h', how))
     throw new Error(`${compiler} does not compile; to get it: npm run setup -- --require-mpi`);
-  compile('mpi_stencil.cpp', how, to);
+  compile(source, how, to);
 }
 
 function startHere(

@@ -20,7 +20,8 @@ const pair = (oneWay: number, inserted: number, share: number): PairResult => ({
 
 describe('ratios to plain MPI', () => {
   test('are the medians of the ratios of each repeat', () => {
-    const entries = pairEntries([pair(10, 20, 0.9), pair(8, 25, 0.8), pair(9, 30, 0.5)]);
+    const byHand = [0.7, 0.9, 0.8].map((share) => ({ whole: 2e9, staged: share * 2e9 }));
+    const entries = pairEntries([pair(10, 20, 0.9), pair(8, 25, 0.8), pair(9, 30, 0.5)], byHand);
     const params = { library: 'MPI', ranks: 2, repeats: 3 };
     expect(entries).toEqual([
       { name: 'network/dependency/ratio', value: 9, unit: 'ratio', params },
@@ -31,6 +32,7 @@ describe('ratios to plain MPI', () => {
       { name: 'network/dependency-played/ratio', value: 4.5, unit: 'ratio', params },
       { name: 'network/direct/ratio', value: 0.8, unit: 'ratio', params },
       { name: 'network/staged/ratio', value: 0.4, unit: 'ratio', params },
+      { name: 'network/staged-by-hand/ratio', value: 0.8, unit: 'ratio', params },
     ]);
   });
 });

@@ -1,24 +1,35 @@
 // The programs of the network benchmark run with every library: the stencils give one time per point. Times are not tested.
+import { execFileSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
-import { compileMpiStencil, expectedRow, type Timed } from '../../bench/peer-programs.js';
+import { compileMpi, expectedRow, type MpiSource, type Timed } from '../../bench/peer-programs.js';
 import { printedByRanks } from '../../bench/ranks.js';
 import { LIBRARIES, launcherOf, layers, needing } from '../support/needs.js';
 
 const stencil = fileURLToPath(new URL('../../dist/bench/network-stencil.js', import.meta.url));
+const pair = fileURLToPath(new URL('../../dist/bench/network-pair.js', import.meta.url));
 const points = ['4x30', '64x20', '1x1'];
 
 describe.each(LIBRARIES)('%s', (library) => {
-  test('both stencils run on 2 and 3 ranks', needing(layers[library]), () => {
-    const folder = mkdtempSync(path.join(tmpdir(), 'headrace-stencil-'));
+  const launcher = launcherOf(library) as string;
+
+  /** Compiles a program by hand. */
+  function withPeer(source: MpiSource, use: (program: string) => void): void {
+    const folder = mkdtempSync(path.join(tmpdir(), 'headrace-by-hand-'));
     try {
-      const byHand = path.join(folder, 'stencil');
-      const launcher = launcherOf(library) as string;
-      const compiler = launcher.replace(/^mpi(run|exec)(\.hydra)?/, 'mpicxx');
-      compileMpiStencil(compiler, byHand);
+      const byHand = path.join(folder, 'by-hand');
+      compileMpi(source, launcher.replace(/^mpi(run|exec)(\.hydra)?/, 'mpicxx'), byHand);
+      use(byHand);
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
+  }
+
+  test('both stencils run on 2 and 3 ranks', needing(layers[library]), () => {
+    withPeer('mpi_stencil.cpp', (byHand) => {
       for (const ranks of [2, 3]) {
         const options = ['--columns', '4', '--points', points.join(',')];
         const own = [[], ['--recognised', '--before', '7'], ['--played', '--before', '7']].map(
@@ -37,10 +48,31 @@ describe.each(LIBRARIES)('%s', (library) => {
         const rows = JSON.parse(printedByRanks(ranks, [byHand, '--check', ...row], launcher));
         expect(rows).toEqual([30, 20, 1].map((steps) => expectedRow(4 * ranks, steps)));
       }
-    } finally {
-      rmSync(folder, { recursive: true });
-    }
+    });
   });
+
+  test(
+    'the staged way by hand brings the bytes, and prints its rates',
+    needing(layers[library]),
+    () => {
+      withPeer('mpi_staged.cpp', (byHand) => {
+        const rates = JSON.parse(printedByRanks(2, [byHand, '1'], launcher));
+        expect(Object.keys(rates)).toEqual(['whole', 'staged']);
+        expect(Math.min(rates.whole, rates.staged)).toBeGreaterThan(0);
+      });
+    },
+  );
+
+  test(
+    'a figure of two ranks is measured in processes of its own',
+    needing(layers[library]),
+    () => {
+      const words = [pair, '--figure', 'played', '--launcher', launcher];
+      const figure = JSON.parse(execFileSync(process.execPath, words, { encoding: 'utf8' }));
+      expect(Object.keys(figure)).toEqual(['library', 'raw', 'value', 'ratio']);
+      expect(Math.min(figure.raw, figure.value, figure.ratio)).toBeGreaterThan(0);
+    },
+  );
 });
 
 test('a program that fails is an error with its command', needing(layers.openmpi), () => {

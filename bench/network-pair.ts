@@ -74,6 +74,8 @@ const LARGE_FIGURES: Readonly<Record<LargeFigure, () => Promise<number>>> = {
   staged: () => rateOf('staged'),
 };
 
+const FIGURES = { ...SMALL_FIGURES, ...LARGE_FIGURES };
+
 /** What the processes of one figure print. */
 interface FigureResult extends Compared {
   readonly library: string;
@@ -87,8 +89,8 @@ const { rank, size } = launchOf();
 async function measure(figure: string): Promise<void> {
   const addon = loadMpi();
   const { library } = await startMpi(addon);
-  const isSmall = figure in SMALL_FIGURES;
-  const take = { ...SMALL_FIGURES, ...LARGE_FIGURES }[figure as SmallFigure | LargeFigure];
+  const isSmall = Object.hasOwn(SMALL_FIGURES, figure);
+  const take = FIGURES[figure as SmallFigure | LargeFigure];
   const plain = async (): Promise<number> =>
     isSmall
       ? await addon.measure(SMALL, RAW_SMALL, 'host')
@@ -113,13 +115,17 @@ async function measure(figure: string): Promise<void> {
   if (rank === 0) process.stdout.write(`${JSON.stringify(result)}\n`);
 }
 
+/** What the two ranks of a figure run. */
+function commandFor(figure: string): [string, ...string[]] {
+  return [process.execPath, fileURLToPath(import.meta.url), '--figure', figure];
+}
+
 /** Starts the processes of each figure in turn. */
 function measureAll(launcher: string): PairResult & Record<string, unknown> {
   const results: FigureResult[] = [];
   const of = <F extends string>(figures: Readonly<Record<F, unknown>>): Record<F, Compared> => {
     const entries = Object.keys(figures).map((figure) => {
-      const args = [fileURLToPath(import.meta.url), '--figure', figure];
-      const text = printedByRanks(2, [process.execPath, ...args], launcher);
+      const text = printedByRanks(2, commandFor(figure), launcher);
       const result: FigureResult = JSON.parse(text);
       results.push(result);
       return [figure, { value: result.value, ratio: result.ratio }];
@@ -205,11 +211,17 @@ async function rateOf(comm: 'direct' | 'ipc' | 'staged'): Promise<number> {
   return LARGE / seconds;
 }
 
+function printedHere(figure: string | undefined, launcher: string): string {
+  return figure === undefined
+    ? `${JSON.stringify(measureAll(launcher))}\n`
+    : printedByRanks(2, commandFor(figure), launcher);
+}
+
 const usage = `usage: node dist/bench/network-pair.js [options]
 
 What a dependency and a large tile cost between two ranks; one JSON object. It starts two processes under mpirun for each figure.
 
-  --figure NAME         what the two ranks measure: ${Object.keys({ ...SMALL_FIGURES, ...LARGE_FIGURES }).join(', ')} (all, one after the other)
+  --figure NAME         what the two ranks measure: ${Object.keys(FIGURES).join(', ')} (all, one after the other)
   --launcher PROGRAM    what starts the ranks (mpirun)
   --help                this text
 `;
@@ -217,10 +229,16 @@ const { figure, launcher } = commandLine(usage, {
   figure: { type: 'string' },
   launcher: { type: 'string', default: 'mpirun' },
 });
-if (figure !== undefined && !(figure in SMALL_FIGURES || figure in LARGE_FIGURES))
+if (figure !== undefined && !Object.hasOwn(FIGURES, figure))
   usageError(usage, `--figure: ${figure}`);
+if (size > 1 && (size !== 2 || figure === undefined))
+  usageError(usage, `${size} ranks: it starts its ranks itself, or two measure one figure`);
 if (size === 2 && figure !== undefined) await measure(figure);
-else if (figure !== undefined) {
-  const args = [process.execPath, fileURLToPath(import.meta.url), '--figure', figure] as const;
-  process.stdout.write(printedByRanks(2, args, launcher));
-} else process.stdout.write(`${JSON.stringify(measureAll(launcher))}\n`);
+else {
+  try {
+    process.stdout.write(printedHere(figure, launcher));
+  } catch (error) {
+    process.stderr.write(`${(error as Error).message}\n`);
+    process.exitCode = 1;
+  }
+}

@@ -10,7 +10,14 @@
 // The ticket rule: the first task in `waiters` holds the ticket; no other task may take bytes here while it waits.
 
 import { Fifo } from '../fifo.js';
-import { type DatumId, FIRST_DATUM, NO_QUEUE, type SpaceId, type TaskId } from '../handles.js';
+import {
+  type DatumId,
+  FIRST_DATUM,
+  HOST,
+  NO_QUEUE,
+  type SpaceId,
+  type TaskId,
+} from '../handles.js';
 import { AllSpaces } from './all-spaces.js';
 import { CopyEvent, CopyState } from './coherency.js';
 import { type Directory, NO_BLOCK } from './directory.js';
@@ -72,10 +79,10 @@ export class MemorySpace {
     this.index = index;
     this.all = all;
     this.waiters = new Fifo<TaskId>(64, all.waiting);
-    this.zone = new Zone(capacity);
+    this.zone = new Zone(capacity, index !== HOST);
     this.directory = directory;
     this.offered = new OfferedCopies(index, directory);
-    this.isHost = index === 0;
+    this.isHost = index === HOST;
   }
 
   /**

@@ -1,8 +1,9 @@
 // Zone allocator: hands out byte ranges of one memory space by offset, never touching the memory itself.
 // Two-level segregated fit (Masmano et al., "TLSF", ECRTS 2004) with one change: the allocator searches the bin of a
 // size for a fitting block before it takes larger bins, because a device that holds three tiles must not
-// lose one of them to rounding. Short blocks lie at the end of the segment they are cut from. So tiles that are a number of pages
-// long begin with a page, whatever short data come between them: copies between ranks whose ends lie in the same way are faster.
+// lose one of them to rounding. A device's short blocks lie at the end of the segment they are cut from. So tiles that are a number of
+// pages long begin with a page, as long as they need not go between short data: copies between ranks whose ends lie in the same way are
+// faster. Host memory begins with the page-locked bytes, so everything is placed from its begin on.
 // Invariants: segments tile [0, capacity) in address order; no two neighbouring segments are both free.
 
 import { resized } from '../resized.js';
@@ -50,7 +51,11 @@ export class Zone {
   private readonly levelMask: Int32Array = new Int32Array(LEVELS);
   private readonly segmentAt: Map<number, number> = new Map();
 
-  constructor(capacity: number) {
+  /** Where short blocks lie in a segment. */
+  private readonly shortAtEnd: boolean;
+
+  constructor(capacity: number, shortAtEnd = true) {
+    this.shortAtEnd = shortAtEnd;
     const units = Math.floor(capacity / ALIGNMENT);
     this.capacity = units * ALIGNMENT;
     if (units > 0) this.addFree(this.newSegment(0, units, NIL, NIL));
@@ -69,7 +74,7 @@ export class Zone {
     this.removeFree(segment);
     const rest = this.size[segment] - units;
     if (rest > 0) {
-      const isShort = units < SHORT;
+      const isShort = units < SHORT && this.shortAtEnd;
       const tail = this.cut(segment, isShort ? rest : units);
       this.addFree(isShort ? segment : tail);
       if (isShort) segment = tail;

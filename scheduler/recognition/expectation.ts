@@ -223,13 +223,16 @@ export class Comparison {
     const { flowAt, paramAt } = this;
     if (inOrder === undefined && !same.data(named, data, flowAt) && guards.recognisedSame)
       return false;
+    if (this.noteReentry(next)) return false;
     for (let i = 0; i < flowNames.length; i++) {
       const datum = data[flowAt + i];
       if (datum.token === undefined) return false;
       if (inOrder !== undefined && inOrder[i] !== datum && guards.recognisedSame) return false;
     }
-    if (paramNames.length > 0 && !same.parameters(named, given, open, paramAt, this.take))
+    if (paramNames.length > 0 && !same.parameters(named, given, open, paramAt, this.take)) {
+      this.noteReentry(next);
       return false;
+    }
     if (
       options === undefined
         ? expected.plain[next] === 0 && guards.recognisedSame
@@ -237,19 +240,23 @@ export class Comparison {
     )
       return false;
     if (hasNames && this.isChecked && unknownNames(known, named).length > 0) return false;
-    // Arguments and options may have getters, which may run any code.
-    if (this.next !== next || this.isOver) {
-      this.wasReentered = true;
-      return false;
-    }
+    if (this.noteReentry(next)) return false;
     this.flowAt = flowAt + flowNames.length;
     this.paramAt = paramAt + paramNames.length;
     this.next = next + 1;
     return true;
   }
 
-  /** Takes the value of the open parameter at a place. */
+  /** Arguments and options may have getters, which may run any code. Whether one has inserted task `next`, or ended the comparison. */
+  private noteReentry(next: number): boolean {
+    if (this.next === next && !this.isOver) return false;
+    this.wasReentered = true;
+    return true;
+  }
+
+  /** Takes the value of the open parameter at a place. A getter may have inserted the task of this place, whose value stays. */
   private takeOpen(value: unknown, place: number): boolean {
+    if (place < this.paramAt || this.isOver) return false;
     const kind = this.expected.open[place] - OPEN;
     if (kind === ParameterKind.bool) {
       if (typeof value !== 'boolean') return false;

@@ -181,15 +181,15 @@ export class RunWatch implements InsertionWatch {
       return true;
     }
     const known = cls as TaskClass | undefined;
+    if (comparison?.wasReentered === true) {
+      comparison.wasReentered = false;
+      throw this.recognition.reentered(known as TaskClass);
+    }
     // A task with lists, or with parameters that are data, is inserted as one of another class, which comes here again.
     if (known?.lists !== undefined) return false;
     if (comparison !== undefined || this.isFirst) {
       const hasFields = args !== null && typeof args === 'object';
       if (hasFields && isTaskClass(known) && hasDataParameters(known, args as never)) return false;
-    }
-    if (comparison?.wasReentered === true) {
-      comparison.wasReentered = false;
-      throw this.recognition.reentered(known as TaskClass);
     }
     if (this.isFirst && this.holds({ cls, args, options, inOrder })) return true;
     if (this.held instanceof HeldRun && this.turns({ cls, args, options, inOrder })) return true;

@@ -59,8 +59,9 @@ describe('zone', () => {
         fc.integer({ min: 1, max: 600 }),
         fc.nat({ max: 511 }),
         steps,
-        (units, more, program) => {
-          const zone = new Zone(units * ALIGNMENT + more);
+        fc.boolean(),
+        (units, more, program, shortAtEnd) => {
+          const zone = new Zone(units * ALIGNMENT + more, shortAtEnd);
           const naive = new Naive(units);
           let highest = 0;
           expect(zone.capacity).toBe(units * ALIGNMENT);
@@ -113,7 +114,7 @@ describe('zone', () => {
     }
   });
 
-  it('lets tiles of whole pages begin with a page, whatever short blocks come between them', () => {
+  it('lets tiles of whole pages begin with a page, whatever short blocks are allocated in between', () => {
     const page = 4096;
     fc.assert(
       fc.property(
@@ -133,6 +134,11 @@ describe('zone', () => {
       ),
       { numRuns: 100 },
     );
+  });
+
+  it('places short blocks of host memory from its begin on, too', () => {
+    const zone = new Zone(2 ** 20, false);
+    expect([512, 65_536, 512].map((bytes) => zone.allocate(bytes))).toEqual([0, 512, 66_048]);
   });
 
   it('is empty when it is smaller than a unit', () => {

@@ -1,6 +1,6 @@
 // Recognised runs on real threads, with emulated GPUs: they mean what inserted runs mean, whatever the program does in between.
-import { execFileSync } from 'node:child_process';
 import '../support/patient-holds.js';
+import { execFileSync } from 'node:child_process';
 import { setImmediate } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 import { Random } from '../../devices/simulated/machine/random.js';
@@ -401,6 +401,46 @@ describe('failures and ends', () => {
       await o.runtime.close();
     }
   });
+
+  test.each(['y', 'x', 'n', 'a'] as const)(
+    'an insertion whose getter of %s inserts the next task is refused, and changes nothing',
+    async (getter) => {
+      const values: Float64Array[] = [];
+      for (const plans of ['off', 'auto'] as const) {
+        const o = await opened({ plans, checked: false });
+        const { x, ys } = o;
+        for (let i = 0; i < 7; i++) {
+          const codes: string[] = [];
+          await o.runtime.run((graph) => {
+            for (let k = 0; k < 100; k++) {
+              const args = { y: ys[k % COLUMNS], x, n: N, a: i };
+              if (i < 6 || k !== 50) {
+                graph.insert(axpy, args);
+                continue;
+              }
+              const nested = {
+                ...args,
+                a: 7,
+                get [getter]() {
+                  graph.insert(axpy, { ...args, a: 1000 });
+                  return getter === 'a' ? 7 : args[getter];
+                },
+              };
+              try {
+                graph.insert(axpy, nested as never);
+              } catch (error) {
+                codes.push((error as { code: string }).code);
+              }
+            }
+          });
+          expect(codes).toEqual(i < 6 ? [] : ['ERR_ARGUMENT_TYPE']);
+        }
+        values.push(Float64Array.from(await ys[0].read()));
+        await o.runtime.close();
+      }
+      expect(values[1]).toEqual(values[0]);
+    },
+  );
 
   test('a runtime that closes ends a run that is compared', async () => {
     const o = await opened();

@@ -359,11 +359,12 @@ export class Engine extends EngineState implements StageHooks, Pass {
 
   /**
    * Waits until a task of that class fits the window, or extends the window. Bodies may run and insert meanwhile, so
-   * callers that keep arguments in scratch memory call this before they fill it.
+   * callers that keep arguments in scratch memory call this before they fill it. `call`: what the program has called in place of
+   * `insert`, for the message.
    * @throws HeadraceError `ERR_WINDOW_FULL`
    */
-  reserveRow(cls: TaskClassRow): void {
-    this.room.reserve(cls);
+  reserveRow(cls: TaskClassRow, call?: string): void {
+    this.room.reserve(cls, call);
   }
 
   /** Live tasks that a task inserted now would follow. */

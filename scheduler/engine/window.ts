@@ -78,19 +78,19 @@ export class WindowRoom {
 
   /**
    * Makes sure that a task of class `cls` can be inserted. Bodies may run and insert meanwhile, so callers that keep
-   * arguments in scratch memory call this before they fill it.
+   * arguments in scratch memory call this before they fill it. `call`: what the program has called in place of `insert`.
    * @throws HeadraceError `ERR_WINDOW_FULL`
    */
-  reserve(cls: TaskClassRow): void {
+  reserve(cls: TaskClassRow, call?: string): void {
     const { state, parts } = this;
     const flows = cls.modes.length;
     const params = cls.paramNames.length;
     if (state.tasks.hasRoom(flows, params)) return;
     // The call comes from a callback within a pass, such as a class's `explain`. Rows must not move, and no other
     // pass can help.
-    if (parts.pass.isUnderWay) throw this.full(cls);
+    if (parts.pass.isUnderWay) throw this.full(cls, call);
     if (parts.bodies.isRunning || this.isNotToWait) {
-      this.extend(cls);
+      this.extend(cls, call);
       return;
     }
     state.observer?.throttled(true);
@@ -98,7 +98,7 @@ export class WindowRoom {
     try {
       while (!state.tasks.hasRoom(flows, params)) {
         if (!this.isAtGroup && this.makeRoom(cls, since)) continue;
-        this.extend(cls);
+        this.extend(cls, call);
         return;
       }
     } finally {
@@ -179,9 +179,9 @@ export class WindowRoom {
   }
 
   /** Takes rows beyond the window. */
-  private extend(cls: TaskClassRow): void {
+  private extend(cls: TaskClassRow, call: string | undefined): void {
     const { tasks } = this.state;
-    if (tasks.live >= this.limit && !this.isAlways) throw this.full(cls);
+    if (tasks.live >= this.limit && !this.isAlways) throw this.full(cls, call);
     const mask = tasks.mask;
     if (tasks.extend(cls.modes.length, cls.paramNames.length)) this.moved(mask);
   }
@@ -286,19 +286,28 @@ export class WindowRoom {
     if (kept.length === 0) this.state.observer?.throttled(false);
   }
 
-  private full(cls: TaskClassRow): HeadraceError {
+  private full(cls: TaskClassRow, call: string | undefined): HeadraceError {
     const { bodies } = this.parts;
     const { tasks } = this.state;
     const who = bodies.isRunning ? 'a body' : 'the program';
+    const what = call === undefined ? `insert a task of class '${cls.name}'` : `call ${call}`;
     const text =
-      `${who} cannot insert a task of class '${cls.name}': the window of ${tasks.window} tasks and its overflow of ` +
+      `${who} cannot ${what}: the window of ${tasks.window} tasks and its overflow of ` +
       `${this.overflow} are full`;
     const why = bodies.waiting > 0 ? `, ${bodies.waiting} asynchronous bodies have not ended` : '';
     return new HeadraceError('ERR_WINDOW_FULL', text + why, {
       limit: this.limit,
-      remedy: 'await graph.space() between insertions, or raise the option `overflow`',
+      remedy: remedyFor(bodies.isRunning, call),
     });
   }
+}
+
+/** Rows come back in the order of the program: `space()` makes none behind the row of the body that awaits it. */
+function remedyFor(isBody: boolean, call: string | undefined): string {
+  if (isBody)
+    return 'raise the option `overflow`, or let a body insert less: what comes behind it counts until it ends';
+  const first = call === undefined ? 'graph.space() between insertions' : 'the calls before it';
+  return `await ${first}, or raise the option \`overflow\``;
 }
 
 /** Whether a call found no row, and may come again. */

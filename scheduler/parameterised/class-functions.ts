@@ -7,6 +7,7 @@ import { describeThrown } from '../../trace/thrown.js';
 import { isInstance, shown } from '../checks.js';
 import { Datum } from '../program/datum.js';
 import type { ElementType } from '../program/element-type.js';
+import { hasParts } from '../program/parts/ended-parts.js';
 import { AllIndices } from './all-indices.js';
 import { ControlEnd, FlowEnd, type Indices, Temporary } from './ends.js';
 import { Range } from './range.js';
@@ -192,18 +193,27 @@ function mistakeOf(
   return { code, words: `${shown(value)}; it must be ${words}` };
 }
 
-/** What a flow with elements of that type may come from. */
-export function sourcesOf(element: ElementType, isList: boolean): Returned {
+/** What a flow with elements of that type may come from. `takesParts`: the tasks have lists, and are inserted as by `Graph.insert`. */
+export function sourcesOf(element: ElementType, isList: boolean, takesParts: boolean): Returned {
   const mistakeIn = (value: unknown): Mistake | undefined =>
     (isList ? (value as readonly unknown[]) : [value])
-      .map((one) => (one instanceof Datum ? mistakeInDatum(one, element) : undefined))
+      .map((one) => (one instanceof Datum ? mistakeInDatum(one, element, takesParts) : undefined))
       .find((mistake) => mistake !== undefined);
   return { ...(isList ? RETURNED.sources : RETURNED.source), mistakeIn };
 }
 
-function mistakeInDatum(datum: Datum, element: ElementType): Mistake | undefined {
+function mistakeInDatum(
+  datum: Datum,
+  element: ElementType,
+  takesParts: boolean,
+): Mistake | undefined {
   if (datum.closed)
     return { code: 'ERR_DATUM_CLOSED', words: `datum '${datum.name}', which is closed` };
+  if (!takesParts && (hasParts(datum.view) || datum.ofBody !== undefined)) {
+    const { name, whole } = datum;
+    const what = whole === undefined ? `datum '${name}', which has parts` : `part '${name}'`;
+    return { code: 'ERR_PART', words: `${what}; a parameterised graph does not take parts` };
+  }
   if (datum.element === element) return undefined;
   const words = `datum '${datum.name}' of ${datum.element}, and the flow takes ${element}`;
   return { code: 'ERR_ARGUMENT_TYPE', words };

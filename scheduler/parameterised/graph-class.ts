@@ -154,6 +154,8 @@ export class GraphClass implements EndClass {
     this.order = this.maybe(given.order, '`order`', RETURNED.number);
     this.on = this.maybe(given.on, '`on`', RETURNED.place);
     if (this.runs.paramNames.length > 0) this.params = this.definedParams(given.params);
+    else if (given.params !== undefined)
+      throw this.wrong(`has \`params\`, and task class '${this.runs.name}' has no parameters`);
     this.defineRepeats(given.repeats);
     this.priority = this.maybe(given.priority, '`priority`', RETURNED.integer);
     this.device = this.maybe(given.device, '`device`', RETURNED.device);
@@ -236,7 +238,11 @@ export class GraphClass implements EndClass {
     );
     const of = (part: string, f: number): string => this.flowPart(part, f);
     this.from = edges.map(({ from }, f) =>
-      this.known(from, of('from', f), sourcesOf(runs.elements[f], runs.lists?.[f] === 1)),
+      this.known(
+        from,
+        of('from', f),
+        sourcesOf(runs.elements[f], runs.lists?.[f] === 1, runs.lists !== undefined),
+      ),
     );
     this.to = edges.map(({ to }, f) => this.maybe(to, of('to', f), targets));
     this.datum = edges.map((edge, f) => this.maybe(edge['datum'], of('datum', f), datum));
@@ -312,11 +318,16 @@ export class GraphClass implements EndClass {
 }
 
 /** The values of the parameters of a task class. */
-function paramsOf({ paramNames, definition: { params = {} } }: TaskClass): Returned {
+function paramsOf({ name: runs, paramNames, definition: { params = {} } }: TaskClass): Returned {
   const mistakeIn = (value: unknown): Mistake | undefined => {
     const values = value as Readonly<Record<string, unknown>>;
     const wrong = paramNames.find((name) => !isParameter(params[name], values[name]));
-    if (wrong === undefined) return undefined;
+    if (wrong === undefined) {
+      const unknown = Object.keys(values).find((name) => !paramNames.includes(name));
+      if (unknown === undefined) return undefined;
+      const of = `${shown(unknown)}, which is no parameter of task class '${runs}'`;
+      return { code: 'ERR_UNKNOWN_ARGUMENT', words: of };
+    }
     const words = `${shown(values[wrong])} as '${wrong}'; it must be ${PARAMETERS[params[wrong]]}`;
     return { code: 'ERR_ARGUMENT_TYPE', words };
   };

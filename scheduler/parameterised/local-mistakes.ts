@@ -134,6 +134,15 @@ export function strayTask(task: string, rank: number): HeadraceError {
   );
 }
 
+/** `on` gives a task to a rank that does not exist. @internal */
+export function noRank(task: string, rank: unknown, ranks: number): HeadraceError {
+  return new HeadraceError(
+    'ERR_NO_RANK',
+    `\`on\` of ${task} gives it to rank ${shown(rank)}: the number of ranks is ${ranks}`,
+    { task, limit: ranks },
+  );
+}
+
 /** @internal */
 export function targetOutside(task: string, end: FlowEnd | ControlEnd): HeadraceError {
   return new HeadraceError(

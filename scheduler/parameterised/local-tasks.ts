@@ -4,7 +4,7 @@
 import { AllIndices } from './all-indices.js';
 import type { Indices } from './ends.js';
 import type { GraphClass } from './graph-class.js';
-import { badPosition, notAscending, onePosition } from './local-mistakes.js';
+import { badPosition, nameOf, noRank, notAscending, onePosition } from './local-mistakes.js';
 
 /** The tasks of one class that belong to the rank. */
 class OwnTasks {
@@ -13,20 +13,27 @@ class OwnTasks {
   indices: Indices | undefined;
   position: number = -Infinity;
   private readonly rank: number;
+  private readonly ranks: number;
   private readonly search: AllIndices;
 
-  constructor(cls: GraphClass, rank: number) {
+  constructor(cls: GraphClass, rank: number, ranks: number) {
     this.cls = cls;
     this.rank = rank;
+    this.ranks = ranks;
     const ranges = cls.own.map((own) => (of: Indices) => own(of, rank));
     this.search = new AllIndices(cls.indexNames, ranges);
     this.advance();
   }
 
   advance(): void {
-    const { cls, search, rank, position: before, indices: last } = this;
+    const { cls, search, rank, ranks, position: before, indices: last } = this;
     let indices = search.next();
-    while (indices !== undefined && cls.rankOf(indices) !== rank) indices = search.next();
+    for (; indices !== undefined; indices = search.next()) {
+      const at = cls.rankOf(indices) as number;
+      if (at === rank) break;
+      // No rank would run the task.
+      if (!(at >= 0 && at < ranks)) throw noRank(nameOf(cls, indices), at, ranks);
+    }
     this.indices = indices;
     if (indices === undefined) return;
     const position = positionOf(cls, indices);
@@ -51,8 +58,8 @@ export class LocalTasks {
   private readonly classes: readonly OwnTasks[];
   private last: OwnTasks | undefined;
 
-  constructor(classes: readonly GraphClass[], rank: number) {
-    this.classes = classes.map((cls) => new OwnTasks(cls, rank));
+  constructor(classes: readonly GraphClass[], rank: number, ranks: number) {
+    this.classes = classes.map((cls) => new OwnTasks(cls, rank, ranks));
   }
 
   /** Takes the next task; returns its class, or undefined behind the last one. @throws HeadraceError `ERR_GRAPH_ORDER` */

@@ -105,7 +105,7 @@ export class LocalWalk implements TargetVisitor {
 
   private begin(): LocalTasks {
     this.inputs.send(this.local, this.sends, this.trees.areNone);
-    this.tasks = new LocalTasks(this.classes, this.local.rank);
+    this.tasks = new LocalTasks(this.classes, this.local.rank, this.local.size);
     return this.tasks;
   }
 

@@ -5,9 +5,10 @@ import type { Graph as Graphlib } from '@dagrejs/graphlib';
 import { HeadraceError } from '../../devices/errors.js';
 import { describeThrown } from '../../trace/thrown.js';
 import { checkText, entriesOf, isInstance, isRecord, shown } from '../checks.js';
+import { promiseOf } from '../engine/thenable.js';
 import { Datum } from '../program/datum.js';
 import type { ElementType } from '../program/element-type.js';
-import type { Graph } from '../program/graph.js';
+import { Graph } from '../program/graph.js';
 import { functionMistake } from './class-functions.js';
 import type {
   ClassDeclaration,
@@ -147,6 +148,11 @@ export class ParameterisedGraph<A = void> {
    *   `ERR_GRAPH_REPEAT` for a class that does not repeat as it promises. The run then has the tasks before the mistake.
    */
   insertInto(graph: Graph, args: A): number {
+    if (!isInstance(graph, Graph))
+      throw new HeadraceError(
+        'ERR_ARGUMENT_TYPE',
+        `graph '${this.name}' is inserted into the graph of a run or a plan, not into ${shown(graph)}`,
+      );
     const builder = this.built(args);
     return this.named(builder, () => this.walk(graph, builder).run());
   }
@@ -247,14 +253,25 @@ export class ParameterisedGraph<A = void> {
 
   private built(args: A): ClassBuilder {
     const builder = new ClassBuilder();
+    let result: unknown;
     try {
-      this.build(builder, args);
+      result = this.build(builder, args);
     } catch (cause) {
       if (isInstance(cause, HeadraceError)) throw cause;
       throw new HeadraceError(
         'ERR_GRAPH_CLASS',
         `graph '${this.name}' cannot be built from its arguments: ${describeThrown(cause)}`,
         { cause },
+      );
+    }
+    const later = promiseOf(result);
+    if (later !== undefined) {
+      // Nobody awaits it.
+      later.catch(() => {});
+      throw new HeadraceError(
+        'ERR_GRAPH_CLASS',
+        `the function that builds graph '${this.name}' returns a promise`,
+        { remedy: 'await what it needs before, and pass that as arguments' },
       );
     }
     const open = builder.classes.find(({ isDefined }) => !isDefined);

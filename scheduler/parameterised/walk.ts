@@ -14,6 +14,7 @@ import { FirstTasks } from './first-tasks.js';
 import type { GraphClass } from './graph-class.js';
 import { eachControl, type GraphTask } from './graph-task.js';
 import { insertHomeCopy } from './home-copy.js';
+import { noRank } from './local-mistakes.js';
 import { Portion } from './portion.js';
 import { PriorityHeap } from './priority-heap.js';
 import { type Pruning, pruningOf } from './pruning.js';
@@ -178,7 +179,7 @@ export class Walk {
     const { cls, indices } = task;
     const { data } = portion;
     for (let f = 0; f < cls.from.length; f++) data[f] = this.datumOf(task, f, f);
-    const rank = graph.ranks === 1 ? undefined : this.rankOf(task);
+    const rank = this.wantedRank(task);
     if (!cls.hasControls && pruning === undefined) {
       portion.add(cls.runs, cls.params?.(indices), this.optionsOf(task, rank));
       return undefined;
@@ -200,7 +201,7 @@ export class Walk {
       for (let s = task.first(f); s < task.end(f); s++) all.push(this.datumOf(task, f, s));
       args[runs.flowNames[f]] = runs.lists?.[f] === 1 ? all : all[0];
     }
-    const rank = graph.ranks === 1 ? undefined : this.rankOf(task);
+    const rank = this.wantedRank(task);
     if (rank !== undefined && this.pruning?.skips(task, rank) === true) return undefined;
     const given = args as TaskArguments<Flows, Parameters>;
     return graph.insert(runs, given, this.optionsOf(task, rank));
@@ -209,6 +210,15 @@ export class Walk {
   /** The rank that `on` gives the task. */
   private rankOf({ cls, indices }: GraphTask): number | undefined {
     return cls.rankOf(indices);
+  }
+
+  /** The rank for the insertion. Where there is one only, just checked runs ask: the answers take time. */
+  private wantedRank(task: GraphTask): number | undefined {
+    const { ranks } = this.graph;
+    if (ranks > 1) return this.rankOf(task);
+    const rank = this.isChecked ? this.rankOf(task) : undefined;
+    if (rank !== undefined && rank !== 0) throw noRank(task.name, rank, ranks);
+    return undefined;
   }
 
   /** The options of the insertion, if it needs some. */

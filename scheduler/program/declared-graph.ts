@@ -6,8 +6,8 @@
 import { alg, Graph as Graphlib } from '@dagrejs/graphlib';
 import { HeadraceError } from '../../devices/errors.js';
 import type { TaskHandle } from '../../devices/handles.js';
-import { optionsOf, reading, shown } from '../checks.js';
-import type { Graph, TaskArguments, TaskOptions } from './graph.js';
+import { isInstance, optionsOf, reading, shown } from '../checks.js';
+import { Graph, type TaskArguments, type TaskOptions } from './graph.js';
 import { TASK_OPTIONS } from './task-arguments.js';
 import type { Flows, Parameters, TaskClass } from './task-class.js';
 
@@ -109,6 +109,11 @@ export class DeclaredGraph {
 
   /** Inserts all tasks into a run's graph; returns their handles by name. */
   insertInto(graph: Graph): Map<string, TaskHandle> {
+    if (!isInstance(graph, Graph))
+      throw new HeadraceError(
+        'ERR_ARGUMENT_TYPE',
+        `a declared graph is inserted into the graph of a run or a plan, not into ${shown(graph)}`,
+      );
     const handles = new Map<string, TaskHandle>();
     for (const name of this.validate()) {
       const after = (this.afters.get(name) ?? []).map((p) => handles.get(p) as TaskHandle);

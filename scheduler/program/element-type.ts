@@ -21,6 +21,11 @@ const kindOf = Object.getOwnPropertyDescriptor(
   Object.getPrototypeOf(Uint8Array.prototype),
   Symbol.toStringTag,
 )?.get as () => string | undefined;
+/** The one from which it has its length: an array may have a property `length` of its own. */
+const countOf = Object.getOwnPropertyDescriptor(
+  Object.getPrototypeOf(Uint8Array.prototype),
+  'length',
+)?.get as () => number;
 
 /** Name of an element type: 64 and 32 bit floats, 32 bit integers, bytes. */
 export type ElementType = 'f64' | 'f32' | 'i32' | 'u32' | 'u8';
@@ -50,6 +55,11 @@ export function elementTypeOf(array: unknown): ElementType | undefined {
     if (kind === type.name) return name as ElementType;
   }
   return undefined;
+}
+
+/** Number of elements of a typed array. */
+export function lengthOf(array: unknown): number {
+  return Reflect.apply(countOf, array, []) as number;
 }
 
 /** An array over `bytes` (which start at a multiple of the element size). */

@@ -30,6 +30,7 @@ import {
   type ElementType,
   elementBytes,
   elementTypeOf,
+  lengthOf,
   newArray,
   viewAs,
 } from './element-type.js';
@@ -148,12 +149,13 @@ export class ProgramData implements DatumOwner {
     }
     const wish = this.wish(options);
     const array = values as AnyElementArray;
-    if (array.length === 0) {
+    const length = lengthOf(array);
+    if (length === 0) {
       throw new HeadraceError('ERR_OPTION', `datum '${wish.name}' needs at least one element`, {
         datum: wish.name,
       });
     }
-    const datum = this.add(element, array.length, wish, shared);
+    const datum = this.add(element, length, wish, shared);
     if (datum.rank !== this.rank) {
       this.valueIsElsewhere(datum);
       return datum;
@@ -320,7 +322,7 @@ export class ProgramData implements DatumOwner {
   readDatum<E extends ElementType>(datum: Datum<E>): Promise<ElementArray<E>> {
     const refusal = this.engine.callbacks.refusal('read()', 'datum', datum);
     if (refusal !== undefined) return refusal;
-    return this.whenWritten(datum, () => {
+    return this.whenWritten('read()', datum, () => {
       // Data may be larger than any array: this is refused before a view is made.
       const copy = newArray(datum.element, datum.length);
       copy.set(this.hostArray(datum) as never);
@@ -341,7 +343,7 @@ export class ProgramData implements DatumOwner {
         { datum: datum.name },
       );
     const { element, row }: Datum = datum;
-    return this.whenWritten(datum, () => {
+    return this.whenWritten('graph.value()', datum, () => {
       const { backend, directory: dir } = this.engine;
       const [first] = viewAs(
         element,
@@ -351,16 +353,23 @@ export class ProgramData implements DatumOwner {
     });
   }
 
-  /** Resolves with what `take` returns, called when the host has the value after all tasks inserted so far that write a datum. */
-  private whenWritten<E extends ElementType, T>(datum: Datum<E>, take: () => T): Promise<T> {
+  /**
+   * Resolves with what `take` returns, called when the host has the value after all tasks inserted so far that write a datum.
+   * Errors name the call `called`.
+   */
+  private whenWritten<E extends ElementType, T>(
+    called: string,
+    datum: Datum<E>,
+    take: () => T,
+  ): Promise<T> {
     return new Promise((resolve, reject) => {
       this.checkDatum(datum);
-      if (datum.ofBody !== undefined) throw callOnBodyPart('read', datum);
+      if (datum.ofBody !== undefined) throw callOnBodyPart(called, datum);
       this.engine.held?.settle();
       const ranks = this.peers;
       ranks?.calls.made('read', datum);
-      this.useBefore(this.own.read, datum);
-      this.checkCaller('read', datum, AccessMode.read, reject);
+      this.useBefore(this.own.read, datum, called);
+      this.checkCaller('read', datum, AccessMode.read, reject, called);
       const doubt = ranks?.datumCalls.uses(datum.row);
       ranks?.datumCalls.beforeRead(datum.row, () => this.parts.use(datum));
       if (
@@ -386,7 +395,7 @@ export class ProgramData implements DatumOwner {
    * What comes before the task of a call that uses a datum. In one process nothing is left of it then, and the task has room: bodies
    * that run meanwhile may reduce into the datum, or write parts of it. On several ranks they cannot, and the parts come later.
    */
-  private useBefore(cls: TaskClassRow, datum: Datum): void {
+  private useBefore(cls: TaskClassRow, datum: Datum, called: string): void {
     const { engine, reductions, parts } = this;
     if (this.peers !== undefined) {
       reductions.use(datum);
@@ -395,7 +404,7 @@ export class ProgramData implements DatumOwner {
     do {
       reductions.use(datum);
       parts.use(datum);
-      engine.reserveRow(cls);
+      engine.reserveRow(cls, callOn(datum, called));
       this.checkDatum(datum);
     } while (reductions.concerns(datum.row) || parts.isBehind(datum));
   }
@@ -410,9 +419,9 @@ export class ProgramData implements DatumOwner {
     if (refusal !== undefined) return refusal;
     return new Promise((resolve, reject) => {
       this.checkDatum(datum);
-      if (datum.ofBody !== undefined) throw callOnBodyPart('set', datum);
+      if (datum.ofBody !== undefined) throw callOnBodyPart('set()', datum);
       this.engine.held?.settle();
-      if (elementTypeOf(values) !== datum.element || values.length !== datum.length) {
+      if (elementTypeOf(values) !== datum.element || lengthOf(values) !== datum.length) {
         throw new HeadraceError(
           'ERR_ARGUMENT_TYPE',
           `datum '${datum.name}' takes ${datum.length} elements of ${datum.element}, not ${shownValues(values)}`,
@@ -424,7 +433,7 @@ export class ProgramData implements DatumOwner {
       const isHere = datum.rank === this.rank;
       do {
         // Without room nothing has changed.
-        if (isHere) this.engine.reserveRow(this.own.set);
+        if (isHere) this.engine.reserveRow(this.own.set, callOn(datum, 'set()'));
         this.checkDatum(datum);
         this.checkCaller('set', datum, AccessMode.write, reject);
         this.reductions.forget(datum);
@@ -456,7 +465,7 @@ export class ProgramData implements DatumOwner {
     if (refusal !== undefined) return refusal;
     return new Promise((resolve, reject) => {
       this.checkDatum(datum);
-      if (datum.ofBody !== undefined) throw callOnBodyPart('restore', datum);
+      if (datum.ofBody !== undefined) throw callOnBodyPart('restore()', datum);
       this.engine.held?.settle();
       const ranks = this.peers;
       const withParts = hasParts(datum.view);
@@ -469,7 +478,7 @@ export class ProgramData implements DatumOwner {
         );
       if (withParts && (ranks === undefined || !guards.refusedRestores)) throw refused();
       ranks?.calls.made('restore', datum);
-      this.useBefore(this.own.restore, datum);
+      this.useBefore(this.own.restore, datum, 'restore()');
       this.checkCaller('restore', datum, AccessMode.readWrite, reject);
       const doubt = ranks?.datumCalls.uses(datum.row);
       if (
@@ -499,6 +508,7 @@ export class ProgramData implements DatumOwner {
     datum: Datum,
     mode: number,
     reject: (error: HeadraceError) => void,
+    called = `${kind}()`,
   ): void {
     const { bodies, dependencies, tasks, x } = this.engine;
     const { caller } = bodies;
@@ -506,7 +516,7 @@ export class ProgramData implements DatumOwner {
       return;
     const error = new HeadraceError(
       'ERR_AWAITS_ITSELF',
-      `the body of task ${x.describe(caller.task & tasks.mask)} calls ${kind}() of datum '${datum.name}', which waits for the end of that task`,
+      `the body of task ${x.describe(caller.task & tasks.mask)} calls ${called} of datum '${datum.name}', which waits for the end of that task`,
       {
         datum: datum.name,
         remedy: `use the arrays that the body gets, or call ${kind}() after the run`,
@@ -576,7 +586,7 @@ export class ProgramData implements DatumOwner {
     do {
       this.engine.held?.changed(datum.row);
       // Without room it stays open.
-      this.engine.reserveRow(this.own.close);
+      this.engine.reserveRow(this.own.close, callOn(datum, 'close()'));
       if (datum.closed) return;
       // What only a part has goes back to the whole datum.
       if (datum.whole === undefined) this.reductions.forget(datum);
@@ -640,6 +650,11 @@ export class ProgramData implements DatumOwner {
   }
 }
 
+/** A call in words. */
+function callOn({ name }: Datum, called: string): string {
+  return `${called} of datum '${name}'`;
+}
+
 function closedDatum({ name }: Datum): HeadraceError {
   return new HeadraceError('ERR_DATUM_CLOSED', `datum '${name}' is closed`, { datum: name });
 }
@@ -653,7 +668,5 @@ function neverWritten(datum: Datum): HeadraceError {
 /** Values that do not fit a datum, in words. */
 function shownValues(values: unknown): string {
   const element = elementTypeOf(values);
-  return element === undefined
-    ? shown(values)
-    : `${(values as AnyElementArray).length} elements of ${element}`;
+  return element === undefined ? shown(values) : `${lengthOf(values)} elements of ${element}`;
 }

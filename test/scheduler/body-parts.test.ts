@@ -223,6 +223,7 @@ describe('of bodies with parts are refused', () => {
       spawn: (cls: unknown, args: object) => unknown;
       temporary: (element: 'f64', length: number) => Datum<'f64'>;
       z: Datum<'f64'>;
+      graph: { value(datum: Datum): Promise<number> };
     }) => unknown,
     code: string,
     text: RegExp,
@@ -234,8 +235,8 @@ describe('of bodies with parts are refused', () => {
       const parent = task({
         name: 'parent',
         flows: { x: readWrite('f64'), y: read('f64') },
-        body: (_, { data, spawn, temporary }) =>
-          body({ data, spawn, temporary, z } as never) as undefined,
+        body: (_, { data, graph, spawn, temporary }) =>
+          body({ data, graph, spawn, temporary, z } as never) as undefined,
       });
       const error = await runtime
         .run((graph) => void graph.insert(parent, { x, y }))
@@ -296,6 +297,11 @@ describe('of bodies with parts are refused', () => {
       ({ data }) => data.x.part(0, 2).read(),
       'ERR_PART',
       /read\(\) is called on part 'x\[0..1\]', which a body has made/,
+    );
+    await refused(
+      ({ data, graph }) => graph.value(data.x.part(0, 2)),
+      'ERR_PART',
+      /graph\.value\(\) is called on part 'x\[0..1\]', which a body has made/,
     );
   });
 

@@ -486,6 +486,25 @@ describe('Datum', () => {
     });
   });
 
+  it('counts the elements of an array, whatever its own property `length` says', async () => {
+    await onMachine(options, async (runtime) => {
+      const says = (length: unknown, ...values: number[]): Float64Array<ArrayBuffer> =>
+        Object.defineProperty(Float64Array.of(...values), 'length', { value: length });
+      for (const length of [0, 2, 5, 1.5, undefined]) {
+        const datum = runtime.data(says(length, 1, 2, 3));
+        expect([...(await datum.read())]).toEqual([1, 2, 3]);
+        await datum.set(says(length, 4, 5, 6));
+        expect([...(await datum.read())]).toEqual([4, 5, 6]);
+        await expect(datum.set(says(3, 7, 8))).rejects.toMatchObject({
+          code: 'ERR_ARGUMENT_TYPE',
+          message: expect.stringContaining('not 2 elements of f64'),
+        });
+        datum.close();
+      }
+      await nothingLeft(runtime, []);
+    });
+  });
+
   it.each([
     ['f64', Float64Array.of(1.5, -0, Number.NaN, Number.POSITIVE_INFINITY)],
     ['f32', Float32Array.of(1.5, -0, Number.NaN)],

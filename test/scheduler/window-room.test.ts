@@ -103,6 +103,20 @@ describe('a task that finds no row', () => {
     expect(() => room.reserve(cls)).toThrow(expect.objectContaining({ code: 'ERR_WINDOW_FULL' }));
   });
 
+  it.each([
+    [false, undefined, /^the program cannot insert a task of class .* \(await graph\.space/],
+    [false, "read() of datum 'x'", /^the program cannot call read\(\) of datum 'x': .* \(await/],
+    [true, "read() of datum 'x'", /^a body cannot call read\(\) of datum 'x': .* \(raise the/],
+  ])('is refused in the words of its caller (a body: %s, %s)', (isBody, call, message) => {
+    bodies.isRunning = true;
+    for (let i = 0; i < OVERFLOW; i++) {
+      room.reserve(cls);
+      state.task({ stage: TaskStage.exec });
+    }
+    bodies.isRunning = isBody;
+    expect(() => room.withoutWaiting(() => room.reserve(cls, call))).toThrow(message);
+  });
+
   it('is refused within a pass: rows must not move then, and no other pass can help', () => {
     pass.isUnderWay = true;
     bodies.isRunning = true;

@@ -136,7 +136,7 @@ export function tooLarge(
 export function callOnBodyPart(call: string, { name }: Pick<Elements, 'name'>): HeadraceError {
   return new HeadraceError(
     'ERR_PART',
-    `${call}() is called on part '${name}', which a body has made for the tasks that it spawns`,
+    `${call} is called on part '${name}', which a body has made for the tasks that it spawns`,
     { datum: name, remedy: 'use the arrays that the body gets' },
   );
 }

@@ -207,6 +207,28 @@ test('classes that are declared twice, not defined, or of other graphs', () => {
   ).toThrow(/needs a function as its range of 'i'/);
 });
 
+test.each([
+  async () => {},
+  async () => {
+    await null;
+    throw new Error('nobody awaits this');
+  },
+])('a builder that returns a promise', async (build) => {
+  const error = await errorOf(build);
+  expect(error.code).toBe('ERR_GRAPH_CLASS');
+  expect(error.message).toMatch(/the function that builds graph 'wrong' returns a promise/);
+});
+
+test.each([null, undefined, {}, 7])('an instance that is inserted into %j', (wrong) => {
+  const empty = parameterised('empty', () => {});
+  expect(() => empty.insertInto(wrong as never)).toThrow(
+    expect.objectContaining({
+      code: 'ERR_ARGUMENT_TYPE',
+      message: expect.stringContaining("graph 'empty' is inserted into the graph of a run"),
+    }),
+  );
+});
+
 test('a mistake leaves the run with the tasks before it, and the first of two mistakes is reported', async () => {
   await using runtime = await Runtime.create({ workers: 1 });
   const closed = runtime.data(Float64Array.of(1), { name: 'gone' });
@@ -251,6 +273,15 @@ test('a mistake leaves the run with the tasks before it, and the first of two mi
     expect(thrown).toMatchObject({ code });
     expect(report.tasks, `task ${usesClosed} uses a closed datum`).toBe(tasks);
   }
+});
+
+test('a rank that does not exist, in a checked run on one rank', async () => {
+  const error = await errorOf((graph, runtime) => {
+    const x = runtime.data(new Float64Array(1));
+    const { p } = graph.declare({ p: { runs: change, indices: ['i'] } });
+    graph.define(p, { ranges: one, on: () => 7, flows: { x: { from: () => x, to: () => x } } });
+  });
+  expect(error).toMatchObject({ code: 'ERR_NO_RANK', details: { task: 'p(i=0)', limit: 1 } });
 });
 
 test('a part of a datum, whose other parts no edge shows', async () => {

@@ -266,6 +266,40 @@ test('a temporary that no task reads, and a datum whose last version does not co
   ]);
 });
 
+test('parameters that the task class does not have, and parts of data', () => {
+  const scale = task({
+    name: 'scale',
+    flows: { x: readWrite('f64') },
+    params: { by: 'f64' },
+    body: () => {},
+  });
+  const found = (runs: unknown, more: object, x = value('x')): string => {
+    try {
+      return problems((graph) => {
+        const { p } = graph.declare({ p: { runs: runs as typeof scale, indices: [] } });
+        const flows = { x: { from: () => x, to: () => x } };
+        graph.define(p, { ranges: {}, flows, ...more } as never);
+      })
+        .map(({ text }) => text)
+        .join();
+    } catch (error) {
+      return (error as Error).message;
+    }
+  };
+  const by = { by: 1 };
+  expect(found(scale, { params: by })).toBe('');
+  const unknown = "'Bye', which is no parameter of task class 'scale'";
+  expect(found(scale, { params: { ...by, Bye: 2 } })).toContain(unknown);
+  expect(found(scale, { params: () => ({ ...by, Bye: 2 }) })).toContain(unknown);
+  expect(found(change, { params: by })).toMatch(/`params`.*'change' has no parameters/);
+  const whole = runtime.data(new Float64Array(4), { name: 'whole' });
+  const part = whole.part(0, 2);
+  expect(found(change, {}, part)).toContain("part 'whole[0..1]'");
+  expect(found(change, {}, whole)).toContain("datum 'whole', which has parts");
+  part.close();
+  expect(found(change, {}, whole)).toBe('');
+});
+
 test('an instance that is too large', () => {
   expect(() =>
     problems((graph) => {

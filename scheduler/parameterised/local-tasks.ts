@@ -32,7 +32,8 @@ class OwnTasks {
       const at = cls.rankOf(indices) as number;
       if (at === rank) break;
       // No rank would run the task.
-      if (!(at >= 0 && at < ranks)) throw noRank(nameOf(cls, indices), at, ranks);
+      if (!(Number.isInteger(at) && at >= 0 && at < ranks))
+        throw noRank(nameOf(cls, indices), at, ranks);
     }
     this.indices = indices;
     if (indices === undefined) return;

@@ -143,7 +143,7 @@ export class ParameterisedGraph<A = void> {
    * Inserts the tasks of an instance into a run or a plan, after all tasks inserted so far and before all later ones. Returns
    * their number.
    *
-   * @throws HeadraceError the errors of `Graph.insert`; `ERR_GRAPH_CLASS` for a class that is not defined; and for mistakes
+   * @throws HeadraceError the errors of `Graph.insert`; `ERR_ARGUMENT_TYPE` for a value that is no graph; `ERR_GRAPH_CLASS` for a class that is not defined; and for mistakes
    *   of edges `ERR_GRAPH_EDGE`, `ERR_GRAPH_RANGE`, `ERR_GRAPH_VERSION` and, if tasks are left, `ERR_GRAPH_STALLED`; in a checked runtime
    *   `ERR_GRAPH_REPEAT` for a class that does not repeat as it promises. The run then has the tasks before the mistake.
    */

@@ -53,15 +53,19 @@ export class OwnTasks {
     };
   }
 
-  /** Inserts a task of one of the classes above; false: its datum was closed while it waited for room. */
+  /**
+   * Inserts a task of one of the classes above; false: its datum was closed while it waited for room. `call`: the call that needs it, for the
+   * message of a full window.
+   */
   insert(
     cls: TaskClassRow,
     datum: Datum | undefined,
     after: readonly TaskId[] | undefined,
     job: Job,
+    call?: string,
   ): boolean {
     const { engine, flows, params } = this;
-    engine.reserveRow(cls);
+    engine.reserveRow(cls, call);
     // Its row may be that of another datum by now.
     if (datum?.closed === true) return false;
     const key = this.nextJob++;

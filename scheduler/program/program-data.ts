@@ -380,7 +380,7 @@ export class ProgramData implements DatumOwner {
         throw neverWritten(datum);
       }
       ranks?.datumCalls.read(datum.row);
-      this.insertOwn(this.own.read, datum, {
+      this.insertOwn(this.own.read, datum, called, {
         run: () => {
           const taken = take();
           if (doubt === undefined) resolve(taken);
@@ -410,8 +410,9 @@ export class ProgramData implements DatumOwner {
   }
 
   /** @throws HeadraceError `ERR_DATUM_CLOSED` when a body has closed the datum while the task waited for room */
-  private insertOwn(cls: TaskClassRow, datum: Datum, job: Job): void {
-    if (!this.own.insert(cls, datum, undefined, job)) throw closedDatum(datum);
+  private insertOwn(cls: TaskClassRow, datum: Datum, called: string, job: Job): void {
+    if (!this.own.insert(cls, datum, undefined, job, callOn(datum, called)))
+      throw closedDatum(datum);
   }
 
   setDatum<E extends ElementType>(datum: Datum<E>, values: ElementArray<E>): Promise<void> {
@@ -449,7 +450,7 @@ export class ProgramData implements DatumOwner {
       }
       const copy = newArray(datum.element, datum.length);
       copy.set(values as never);
-      this.insertOwn(this.own.set, datum, {
+      this.insertOwn(this.own.set, datum, 'set()', {
         run: () => {
           this.hostArray(datum).set(copy as never);
           resolve();
@@ -490,7 +491,7 @@ export class ProgramData implements DatumOwner {
       // Other ranks need not have made parts of it: this rank does its part of their call.
       if (withParts) throw refused();
       if (datum.rank === this.rank)
-        this.insertOwn(this.own.restore, datum, {
+        this.insertOwn(this.own.restore, datum, 'restore()', {
           run: () => (doubt === undefined ? resolve() : doubt.settle(resolve, reject)),
           fail: (error, task) => reject(ranks?.datumCalls.failureOf(datum.row, task) ?? error),
         });

@@ -221,9 +221,9 @@ export class Comparison {
     const { data, given, open } = expected;
     const same = expected.same[next];
     const { flowAt, paramAt } = this;
-    if (inOrder === undefined && !same.data(named, data, flowAt) && guards.recognisedSame)
-      return false;
-    if (this.noteReentry(next)) return false;
+    const hasData =
+      inOrder !== undefined || same.data(named, data, flowAt) || !guards.recognisedSame;
+    if (this.noteReentry(next) || !hasData) return false;
     for (let i = 0; i < flowNames.length; i++) {
       const datum = data[flowAt + i];
       if (datum.token === undefined) return false;
@@ -233,14 +233,13 @@ export class Comparison {
       this.noteReentry(next);
       return false;
     }
-    if (
+    const hasOptions =
       options === undefined
-        ? expected.plain[next] === 0 && guards.recognisedSame
-        : !this.sameOptions(options)
-    )
-      return false;
-    if (hasNames && this.isChecked && unknownNames(known, named).length > 0) return false;
-    if (this.noteReentry(next)) return false;
+        ? expected.plain[next] === 1 || !guards.recognisedSame
+        : this.sameOptions(options);
+    const isSame =
+      hasOptions && !(hasNames && this.isChecked && unknownNames(known, named).length > 0);
+    if (this.noteReentry(next) || !isSame) return false;
     this.flowAt = flowAt + flowNames.length;
     this.paramAt = paramAt + paramNames.length;
     this.next = next + 1;

@@ -441,6 +441,7 @@ export class Recognition implements HeldInsertions {
       return undefined;
     if (!guards.straysNoted) return undefined;
     const { held } = last;
+    const { compared } = held;
     const before = this.engine.tasks.next;
     for (const sequence of this.known.all) {
       const { planned } = sequence;
@@ -453,7 +454,8 @@ export class Recognition implements HeldInsertions {
           ? comparison.next === other.count
           : comparison.accepts(next.cls, next.args, next.options, next.inOrder);
       // Arguments may have getters, which may run any code.
-      if (last !== this.holds.at(-1) || before !== this.engine.tasks.next) return undefined;
+      const isReentered = before !== this.engine.tasks.next || compared !== held.compared;
+      if (last !== this.holds.at(-1) || isReentered) return undefined;
       if (!isIt) continue;
       this.holds[this.holds.length - 1] = { held: other, watch };
       this.known.used(sequence);

@@ -176,6 +176,7 @@ export class RunWatch implements InsertionWatch {
   ): boolean {
     // The fast path of a recognised run.
     const { comparison } = this;
+    const compared = comparison?.next;
     if (comparison?.accepts(cls, args, options, inOrder) === true) {
       if (comparison.next >= this.lookAt) this.looks(comparison);
       return true;
@@ -190,6 +191,9 @@ export class RunWatch implements InsertionWatch {
     if (comparison !== undefined || this.isFirst) {
       const hasFields = args !== null && typeof args === 'object';
       if (hasFields && isTaskClass(known) && hasDataParameters(known, args as never)) return false;
+      // A getter that it has called may have inserted what is expected.
+      if (comparison !== undefined && (comparison.isOver || comparison.next !== compared))
+        throw this.recognition.reentered(known as TaskClass);
     }
     if (this.isFirst && this.holds({ cls, args, options, inOrder })) return true;
     if (this.held instanceof HeldRun && this.turns({ cls, args, options, inOrder })) return true;

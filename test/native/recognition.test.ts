@@ -402,43 +402,49 @@ describe('failures and ends', () => {
     }
   });
 
-  test.each(['y', 'x', 'n', 'a'] as const)(
-    'an insertion whose getter of %s inserts the next task is refused, and changes nothing',
-    async (getter) => {
-      const values: Float64Array[] = [];
-      for (const plans of ['off', 'auto'] as const) {
-        const o = await opened({ plans, checked: false });
-        const { x, ys } = o;
-        for (let i = 0; i < 7; i++) {
-          const codes: string[] = [];
-          await o.runtime.run((graph) => {
-            for (let k = 0; k < 100; k++) {
-              const args = { y: ys[k % COLUMNS], x, n: N, a: i };
-              if (i < 6 || k !== 50) {
-                graph.insert(axpy, args);
-                continue;
+  describe.each(['the expected value', 'another value'])(
+    'getters that insert the next task and return %s',
+    (what) => {
+      test.each(['y', 'x', 'n', 'a', 'priority'] as const)('of %s', async (getter) => {
+        const values: number[][] = [];
+        for (const plans of ['off', 'auto'] as const) {
+          const o = await opened({ plans, checked: false });
+          const { x, ys } = o;
+          const other = { y: ys[7], x: ys[8], n: 2, a: 8, priority: 5 };
+          for (let i = 0; i < 7; i++) {
+            const codes: string[] = [];
+            await o.runtime.run((graph) => {
+              for (let k = 0; k < 100; k++) {
+                const args = { y: ys[k % COLUMNS], x, n: N, a: i };
+                if (i < 6 || k !== 50) {
+                  graph.insert(axpy, args);
+                  continue;
+                }
+                const given = { ...args, a: 7, priority: 0 };
+                const isOption = getter === 'priority';
+                let calls = 0;
+                const get = (): unknown => {
+                  // Options may be read twice.
+                  if (calls++ === 0 || !isOption) graph.insert(axpy, { ...args, a: 1000 });
+                  return (what === 'another value' ? other : given)[getter];
+                };
+                const nested = { ...args, a: 7 };
+                const options = isOption ? {} : undefined;
+                Object.defineProperty(options ?? nested, getter, { get, enumerable: true });
+                try {
+                  graph.insert(axpy, nested, options);
+                } catch (error) {
+                  codes.push((error as { code: string }).code);
+                }
               }
-              const nested = {
-                ...args,
-                a: 7,
-                get [getter]() {
-                  graph.insert(axpy, { ...args, a: 1000 });
-                  return getter === 'a' ? 7 : args[getter];
-                },
-              };
-              try {
-                graph.insert(axpy, nested as never);
-              } catch (error) {
-                codes.push((error as { code: string }).code);
-              }
-            }
-          });
-          expect(codes).toEqual(i < 6 ? [] : ['ERR_ARGUMENT_TYPE']);
+            });
+            expect(codes).toEqual(i < 6 ? [] : ['ERR_ARGUMENT_TYPE']);
+          }
+          values.push([...(await ys[0].read()), ...(await ys[7].read())]);
+          await o.runtime.close();
         }
-        values.push(Float64Array.from(await ys[0].read()));
-        await o.runtime.close();
-      }
-      expect(values[1]).toEqual(values[0]);
+        expect(values[1]).toEqual(values[0]);
+      });
     },
   );
 

@@ -380,29 +380,32 @@ describe('a list', () => {
   });
 });
 
-test('a task of a rank that does not exist is refused, not left out', async () => {
-  const make = task({ name: 'make', flows: { x: write('f64') }, body: () => {} });
-  const settled = await settledOnRanks({ ranks: 2, seed: 1, checked: false }, async (runtime) => {
-    const x = [0, 1, 0].map((rank) => runtime.data('f64', 1, { rank }));
-    const at = ({ i }: { readonly i: number }) => x[i];
-    const astray = parameterised('astray', (graph) => {
-      const { p } = graph.declare({ p: { runs: make, indices: ['i'] } });
-      graph.define(p, {
-        ranges: { i: () => range(0, 3) },
-        order: ({ i }) => i,
-        on: ({ i }) => (i === 2 ? 7 : i),
-        flows: { x: { from: at, to: at, datum: at } },
+test.each([7, -1, 0.5])(
+  'a task of rank %s, which does not exist, is refused, not left out',
+  async (wrong) => {
+    const make = task({ name: 'make', flows: { x: write('f64') }, body: () => {} });
+    const settled = await settledOnRanks({ ranks: 2, seed: 1, checked: false }, async (runtime) => {
+      const x = [0, 1, 0].map((rank) => runtime.data('f64', 1, { rank }));
+      const at = ({ i }: { readonly i: number }) => x[i];
+      const astray = parameterised('astray', (graph) => {
+        const { p } = graph.declare({ p: { runs: make, indices: ['i'] } });
+        graph.define(p, {
+          ranges: { i: () => range(0, 3) },
+          order: ({ i }) => i,
+          on: ({ i }) => (i === 2 ? wrong : i),
+          flows: { x: { from: at, to: at, datum: at } },
+        });
       });
+      return runtime.run(astray, undefined, { pruned: true }).done.then(
+        () => 'none',
+        ({ code }: HeadraceError) => code,
+      );
     });
-    return runtime.run(astray, undefined, { pruned: true }).done.then(
-      () => 'none',
-      ({ code }: HeadraceError) => code,
-    );
-  });
-  const codes = settled.map((one) => (one.status === 'fulfilled' ? one.value : 'thrown'));
-  expect(codes).toContain('ERR_NO_RANK');
-  for (const code of codes) expect(['ERR_NO_RANK', 'ERR_PEER_FAILED']).toContain(code);
-});
+    const codes = settled.map((one) => (one.status === 'fulfilled' ? one.value : 'thrown'));
+    expect(codes).toContain('ERR_NO_RANK');
+    for (const code of codes) expect(['ERR_NO_RANK', 'ERR_PEER_FAILED']).toContain(code);
+  },
+);
 
 /** The error of each rank; fails unless there is one. */
 async function errorsOf(

@@ -1,14 +1,13 @@
 // Data between ranks beside plain MPI of the same library in the same run: the cost of a dependency and of a large tile, and
 // the METG(50 %) of a stencil over ranks (metg.ts) beside the stencil by hand (peers/mpi_stencil.cpp).
 import { execFileSync } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { availableParallelism, tmpdir } from 'node:os';
+import { availableParallelism } from 'node:os';
 import path from 'node:path';
 import { packageRoot } from '../native/installation.js';
 import { type BenchEntry, log, median } from './harness.js';
 import { metg } from './metg.js';
 import type { PairResult } from './network-pair.js';
-import { compileMpi, type MpiSource, type Timed } from './peer-programs.js';
+import { type Timed, withMpiProgram } from './peer-programs.js';
 import { type MpiPrograms, mpiLibraries, noLauncher, printedByRanks } from './ranks.js';
 
 const REPEATS = 3;
@@ -224,7 +223,7 @@ interface StagedByHand {
 function measurePair({ launcher, compiler }: MpiPrograms): BenchEntry[] {
   const pairs: PairResult[] = [];
   const byHand: StagedByHand[] = [];
-  withPeer('mpi_staged.cpp', compiler, (staged) => {
+  withMpiProgram('mpi_staged.cpp', compiler, (staged) => {
     for (let i = 0; i < REPEATS; i++) {
       pairs.push(JSON.parse(printed('network-pair.js', ['--launcher', launcher])));
       byHand.push(JSON.parse(printedByRanks(2, [staged], launcher)));
@@ -239,24 +238,12 @@ function measurePair({ launcher, compiler }: MpiPrograms): BenchEntry[] {
 
 /** The stencils, with one MPI library. */
 function measureStencils({ launcher, compiler }: MpiPrograms): BenchEntry[] {
-  return withPeer('mpi_stencil.cpp', compiler, (byHand) => {
+  return withMpiProgram('mpi_stencil.cpp', compiler, (byHand) => {
     const library = runPair('network-library.js', launcher);
     return [2, 4].flatMap((ranks) =>
       stencilEntries(ranks, library, timeStencils(ranks, launcher, byHand)),
     );
   });
-}
-
-/** Uses a program by hand, compiled for an MPI library. */
-function withPeer<T>(source: MpiSource, compiler: string, use: (program: string) => T): T {
-  const folder = mkdtempSync(path.join(tmpdir(), 'headrace-network-'));
-  try {
-    const compiled = path.join(folder, 'by-hand');
-    compileMpi(source, compiler, compiled);
-    return use(compiled);
-  } finally {
-    rmSync(folder, { recursive: true });
-  }
 }
 
 /** The entries of each MPI library of this machine; none without a library. */

@@ -1,5 +1,7 @@
 // The peer programs of the stencil (peers/stencil.h): which of them can be built here, how each is built, started and checked.
 import { spawnSync } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { packageRoot } from '../native/installation.js';
 import { mpiLibraries, printedByRanks } from './ranks.js';
@@ -127,14 +129,25 @@ function compile(source: string, { compiler, options }: Compilation, to: string)
 }
 
 /** A program by hand that is compiled for an MPI library. */
-export type MpiSource = 'mpi_stencil.cpp' | 'mpi_staged.cpp';
+type MpiSource = 'mpi_stencil.cpp' | 'mpi_staged.cpp';
 
-/** Compiles it. @throws Error with the remedy */
-export function compileMpi(source: MpiSource, compiler: string, to: string): void {
+/** Uses it, compiled in a folder of its own. @throws Error with the remedy */
+export function withMpiProgram<T>(
+  source: MpiSource,
+  compiler: string,
+  use: (program: string) => T,
+): T {
   const how = { compiler, options: MPI_OPTIONS };
   if (!isThere('mpi.h', how))
     throw new Error(`${compiler} does not compile; to get it: npm run setup -- --require-mpi`);
-  compile(source, how, to);
+  const folder = mkdtempSync(path.join(tmpdir(), 'headrace-by-hand-'));
+  try {
+    const program = path.join(folder, 'by-hand');
+    compile(source, how, program);
+    return use(program);
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
 }
 
 function startHere(

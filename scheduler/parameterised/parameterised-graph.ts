@@ -8,7 +8,7 @@ import { checkText, entriesOf, isInstance, isRecord, shown } from '../checks.js'
 import { promiseOf } from '../engine/thenable.js';
 import { Datum } from '../program/datum.js';
 import type { ElementType } from '../program/element-type.js';
-import { Graph } from '../program/graph.js';
+import { checkGraph, type Graph } from '../program/graph.js';
 import { functionMistake } from './class-functions.js';
 import type {
   ClassDeclaration,
@@ -143,16 +143,12 @@ export class ParameterisedGraph<A = void> {
    * Inserts the tasks of an instance into a run or a plan, after all tasks inserted so far and before all later ones. Returns
    * their number.
    *
-   * @throws HeadraceError the errors of `Graph.insert`; `ERR_ARGUMENT_TYPE` for a value that is no graph; `ERR_GRAPH_CLASS` for a class that is not defined; and for mistakes
-   *   of edges `ERR_GRAPH_EDGE`, `ERR_GRAPH_RANGE`, `ERR_GRAPH_VERSION` and, if tasks are left, `ERR_GRAPH_STALLED`; in a checked runtime
+   * @throws HeadraceError the errors of `Graph.insert`; `ERR_ARGUMENT_TYPE` for a value that is no graph; `ERR_GRAPH_CLASS` for a class
+   *   that is not defined; and for mistakes of edges `ERR_GRAPH_EDGE`, `ERR_GRAPH_RANGE`, `ERR_GRAPH_VERSION` and, if tasks are left, `ERR_GRAPH_STALLED`; in a checked runtime
    *   `ERR_GRAPH_REPEAT` for a class that does not repeat as it promises. The run then has the tasks before the mistake.
    */
   insertInto(graph: Graph, args: A): number {
-    if (!isInstance(graph, Graph))
-      throw new HeadraceError(
-        'ERR_ARGUMENT_TYPE',
-        `graph '${this.name}' is inserted into the graph of a run or a plan, not into ${shown(graph)}`,
-      );
+    checkGraph(graph, `graph '${this.name}'`);
     const builder = this.built(args);
     return this.named(builder, () => this.walk(graph, builder).run());
   }

@@ -6,8 +6,8 @@
 import { alg, Graph as Graphlib } from '@dagrejs/graphlib';
 import { HeadraceError } from '../../devices/errors.js';
 import type { TaskHandle } from '../../devices/handles.js';
-import { isInstance, optionsOf, reading, shown } from '../checks.js';
-import { Graph, type TaskArguments, type TaskOptions } from './graph.js';
+import { optionsOf, reading, shown } from '../checks.js';
+import { checkGraph, type Graph, type TaskArguments, type TaskOptions } from './graph.js';
 import { TASK_OPTIONS } from './task-arguments.js';
 import type { Flows, Parameters, TaskClass } from './task-class.js';
 
@@ -107,13 +107,9 @@ export class DeclaredGraph {
     return alg.topsort(graph).map(nameOf);
   }
 
-  /** Inserts all tasks into a run's graph; returns their handles by name. */
+  /** Inserts all tasks into a run's graph; returns their handles by name. @throws HeadraceError `ERR_ARGUMENT_TYPE` for a value that is no graph */
   insertInto(graph: Graph): Map<string, TaskHandle> {
-    if (!isInstance(graph, Graph))
-      throw new HeadraceError(
-        'ERR_ARGUMENT_TYPE',
-        `a declared graph is inserted into the graph of a run or a plan, not into ${shown(graph)}`,
-      );
+    checkGraph(graph, 'a declared graph');
     const handles = new Map<string, TaskHandle>();
     for (const name of this.validate()) {
       const after = (this.afters.get(name) ?? []).map((p) => handles.get(p) as TaskHandle);

@@ -16,16 +16,13 @@ const ARRAYS: {
   u8: Uint8Array,
 };
 
+const TYPED_ARRAY = Object.getOwnPropertyDescriptors(
+  Object.getPrototypeOf(Uint8Array.prototype) as object,
+) as Record<PropertyKey, PropertyDescriptor>;
 /** The getter from which every typed array has its name; undefined for other objects. */
-const kindOf = Object.getOwnPropertyDescriptor(
-  Object.getPrototypeOf(Uint8Array.prototype),
-  Symbol.toStringTag,
-)?.get as () => string | undefined;
+const kindOf = TYPED_ARRAY[Symbol.toStringTag].get as () => string | undefined;
 /** The one from which it has its length: an array may have a property `length` of its own. */
-const countOf = Object.getOwnPropertyDescriptor(
-  Object.getPrototypeOf(Uint8Array.prototype),
-  'length',
-)?.get as () => number;
+const countOf = TYPED_ARRAY['length'].get as () => number;
 
 /** Name of an element type: 64 and 32 bit floats, 32 bit integers, bytes. */
 export type ElementType = 'f64' | 'f32' | 'i32' | 'u32' | 'u8';

@@ -1,11 +1,11 @@
 // Insertion: turns a task in the user's words (class, data and parameters by name) into a row of the engine, after it
 // has checked every possible mistake of a user. `insert` throws the error and leaves the graph unchanged.
 
-import type { HeadraceError } from '../../devices/errors.js';
+import { HeadraceError } from '../../devices/errors.js';
 import type { Column, DatumId, TaskHandle, TaskId } from '../../devices/handles.js';
 import { ANY_DEVICE, type TaskClassRow } from '../../stages/task-table.js';
 import { AccessMode } from '../../trace/format.js';
-import { isInstance, reading } from '../checks.js';
+import { isInstance, reading, shown } from '../checks.js';
 import type { Engine } from '../engine/engine.js';
 import type { RunState } from '../engine/run-state.js';
 import type { ProgramInsertion, TaskInsertion } from '../engine/task-insertion.js';
@@ -562,4 +562,13 @@ export class Graph extends RunView implements TaskGraph {
     for (let i = 0; i < n; i++) bytes += this.engine.directory.bytes[this.flows[i]];
     return bytes;
   }
+}
+
+/** `what` is inserted into a graph. @throws HeadraceError `ERR_ARGUMENT_TYPE` when that is none @internal */
+export function checkGraph(graph: unknown, what: string): void {
+  if (isInstance(graph, Graph)) return;
+  throw new HeadraceError(
+    'ERR_ARGUMENT_TYPE',
+    `${what} is inserted into the graph of a run or a plan, not into ${shown(graph)}`,
+  );
 }

@@ -126,8 +126,6 @@ export class Comparison {
   readonly values: Float64Array;
   /** Nothing is compared any more. */
   isOver = false;
-  /** Reading the arguments of an insertion has inserted tasks, or closed data. */
-  wasReentered = false;
   private flowAt = 0;
   private paramAt = 0;
   /** Id that the first task would have. */
@@ -221,36 +219,32 @@ export class Comparison {
     const { data, given, open } = expected;
     const same = expected.same[next];
     const { flowAt, paramAt } = this;
-    const hasData =
-      inOrder !== undefined || same.data(named, data, flowAt) || !guards.recognisedSame;
-    if (this.noteReentry(next) || !hasData) return false;
+    if (inOrder === undefined && !same.data(named, data, flowAt) && guards.recognisedSame)
+      return false;
     for (let i = 0; i < flowNames.length; i++) {
       const datum = data[flowAt + i];
       if (datum.token === undefined) return false;
       if (inOrder !== undefined && inOrder[i] !== datum && guards.recognisedSame) return false;
     }
-    if (paramNames.length > 0 && !same.parameters(named, given, open, paramAt, this.take)) {
-      this.noteReentry(next);
+    if (paramNames.length > 0 && !same.parameters(named, given, open, paramAt, this.take))
       return false;
-    }
-    const hasOptions =
+    if (
       options === undefined
-        ? expected.plain[next] === 1 || !guards.recognisedSame
-        : this.sameOptions(options);
-    const isSame =
-      hasOptions && !(hasNames && this.isChecked && unknownNames(known, named).length > 0);
-    if (this.noteReentry(next) || !isSame) return false;
+        ? expected.plain[next] === 0 && guards.recognisedSame
+        : !this.sameOptions(options)
+    )
+      return false;
+    if (hasNames && this.isChecked && unknownNames(known, named).length > 0) return false;
+    if (!this.isAt(next)) return false;
     this.flowAt = flowAt + flowNames.length;
     this.paramAt = paramAt + paramNames.length;
     this.next = next + 1;
     return true;
   }
 
-  /** Arguments and options may have getters, which may run any code. Whether one has inserted task `next`, or ended the comparison. */
-  private noteReentry(next: number): boolean {
-    if (this.next === next && !this.isOver) return false;
-    this.wasReentered = true;
-    return true;
+  /** Whether task `next` is still the one to come: arguments and options may have getters, which may insert it, or end the comparison. */
+  isAt(next: number): boolean {
+    return this.next === next && !this.isOver;
   }
 
   /** Takes the value of the open parameter at a place. A getter may have inserted the task of this place, whose value stays. */

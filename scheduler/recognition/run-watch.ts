@@ -176,24 +176,20 @@ export class RunWatch implements InsertionWatch {
   ): boolean {
     // The fast path of a recognised run.
     const { comparison } = this;
-    const compared = comparison?.next;
+    const next = comparison?.next ?? 0;
     if (comparison?.accepts(cls, args, options, inOrder) === true) {
       if (comparison.next >= this.lookAt) this.looks(comparison);
       return true;
     }
     const known = cls as TaskClass | undefined;
-    if (comparison?.wasReentered === true) {
-      comparison.wasReentered = false;
-      throw this.recognition.reentered(known as TaskClass);
-    }
+    if (comparison?.isAt(next) === false) throw this.recognition.reentered(known as TaskClass);
     // A task with lists, or with parameters that are data, is inserted as one of another class, which comes here again.
     if (known?.lists !== undefined) return false;
     if (comparison !== undefined || this.isFirst) {
       const hasFields = args !== null && typeof args === 'object';
       if (hasFields && isTaskClass(known) && hasDataParameters(known, args as never)) return false;
-      // A getter that it has called may have inserted what is expected.
-      if (comparison !== undefined && (comparison.isOver || comparison.next !== compared))
-        throw this.recognition.reentered(known as TaskClass);
+      // Getters were called again.
+      if (comparison?.isAt(next) === false) throw this.recognition.reentered(known as TaskClass);
     }
     if (this.isFirst && this.holds({ cls, args, options, inOrder })) return true;
     if (this.held instanceof HeldRun && this.turns({ cls, args, options, inOrder })) return true;

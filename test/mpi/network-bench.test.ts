@@ -1,11 +1,8 @@
 // The programs of the network benchmark run with every library: the stencils give one time per point. Times are not tested.
 import { execFileSync } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
-import { compileMpi, expectedRow, type MpiSource, type Timed } from '../../bench/peer-programs.js';
+import { expectedRow, type Timed, withMpiProgram } from '../../bench/peer-programs.js';
 import { printedByRanks } from '../../bench/ranks.js';
 import { LIBRARIES, launcherOf, layers, needing } from '../support/needs.js';
 
@@ -16,20 +13,10 @@ const points = ['4x30', '64x20', '1x1'];
 describe.each(LIBRARIES)('%s', (library) => {
   const launcher = launcherOf(library) as string;
 
-  /** Compiles a program by hand. */
-  function withPeer(source: MpiSource, use: (program: string) => void): void {
-    const folder = mkdtempSync(path.join(tmpdir(), 'headrace-by-hand-'));
-    try {
-      const byHand = path.join(folder, 'by-hand');
-      compileMpi(source, launcher.replace(/^mpi(run|exec)(\.hydra)?/, 'mpicxx'), byHand);
-      use(byHand);
-    } finally {
-      rmSync(folder, { recursive: true });
-    }
-  }
+  const compiler = (): string => launcher.replace(/^mpi(run|exec)(\.hydra)?/, 'mpicxx');
 
   test('both stencils run on 2 and 3 ranks', needing(layers[library]), () => {
-    withPeer('mpi_stencil.cpp', (byHand) => {
+    withMpiProgram('mpi_stencil.cpp', compiler(), (byHand) => {
       for (const ranks of [2, 3]) {
         const options = ['--columns', '4', '--points', points.join(',')];
         const own = [[], ['--recognised', '--before', '7'], ['--played', '--before', '7']].map(
@@ -55,7 +42,7 @@ describe.each(LIBRARIES)('%s', (library) => {
     'the staged way by hand brings the bytes, and prints its rates',
     needing(layers[library]),
     () => {
-      withPeer('mpi_staged.cpp', (byHand) => {
+      withMpiProgram('mpi_staged.cpp', compiler(), (byHand) => {
         const rates = JSON.parse(printedByRanks(2, [byHand, '1'], launcher));
         expect(Object.keys(rates)).toEqual(['whole', 'staged']);
         expect(Math.min(rates.whole, rates.staged)).toBeGreaterThan(0);

@@ -109,13 +109,26 @@ export class Graph extends RunView implements TaskGraph {
     args: TaskArguments<F, P>,
     options?: TaskOptions,
   ): TaskHandle {
-    const { engine, run, spawner } = this;
+    // Small, so that V8 compiles what a recognised run compares into the loop of the program.
+    const { engine, run, spawner, watch } = this;
     this.spawner = undefined;
     if (engine.callbacks.isUnderWay) engine.callbacks.check('graph.insert()');
     if (run.error !== undefined) throw run.error;
     if (run.over) this.throwOver();
-    if (this.watch !== undefined && !this.watch.isQuiet) {
-      if (this.watch.takes(cls, args, options)) return this.watch.handle;
+    if (watch?.accepts(cls, args, options) === true) return watch.handle;
+    return this.insertTask(cls, args, options, spawner);
+  }
+
+  /** As `insert`, for a task that does not come again where it is expected. */
+  private insertTask<F extends Flows, P extends Parameters>(
+    cls: TaskClass<F, P>,
+    args: TaskArguments<F, P>,
+    options: TaskOptions | undefined,
+    spawner: TaskId | undefined,
+  ): TaskHandle {
+    const { engine, run, watch } = this;
+    if (watch !== undefined && !watch.isQuiet) {
+      if (watch.takes(cls, args, options)) return watch.handle;
       // What was held back is inserted first, and may fail.
       if (run.error !== undefined) throw run.error;
     }
@@ -169,6 +182,7 @@ export class Graph extends RunView implements TaskGraph {
     if (parts.isUsed) parts.refuseAll(cls.name, data);
     if (engine.callbacks.isUnderWay || run.error !== undefined || run.over)
       return this.insertNamed(cls, data, params, options);
+    if (watch?.accepts(cls, params, options, data) === true) return watch.handle;
     if (watch !== undefined && !watch.isQuiet) {
       if (watch.takes(cls, params, options, data)) return watch.handle;
       if (run.error !== undefined) throw run.error;

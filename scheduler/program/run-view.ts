@@ -52,9 +52,16 @@ export interface InsertionWatch {
     | { passes(flows: TaskInsertion['flows'], last: number, place: number): boolean }
     | undefined;
   /**
-   * Whether an insertion is held back. Then it has the handle `handle`. With `inOrder`, which has the data by flow and may be longer, `args`
-   * has only the parameters and may be anything if the class has none.
+   * Whether an insertion is the one that is expected next. Then it is held back, and has the handle `handle`. With `inOrder`, which has
+   * the data by flow and may be longer, `args` has only the parameters and may be anything if the class has none.
    */
+  accepts(
+    cls: unknown,
+    args: unknown,
+    options: TaskOptions | undefined,
+    inOrder?: readonly Datum[],
+  ): boolean;
+  /** The same for an insertion that was not accepted: others may be expected from here on. What was held back may be inserted now. */
   takes(
     cls: unknown,
     args: unknown,

@@ -9,7 +9,14 @@ import type { Datum } from '../program/datum.js';
 import type { TaskOptions } from '../program/graph.js';
 import { TASK_OPTIONS } from '../program/task-arguments.js';
 import { ParameterKind, type Parameters, type TaskClass } from '../program/task-class.js';
-import { CLOSED, type SameArguments, sameArguments, type TakeOpen } from './same-arguments.js';
+import type { HandlesInOrder } from './held-handles.js';
+import {
+  CLOSED,
+  type ExpectedArguments,
+  type SameArguments,
+  sameArguments,
+  type TakeOpen,
+} from './same-arguments.js';
 
 /** An open one has its kind plus this. */
 const OPEN = 1;
@@ -26,7 +33,7 @@ export interface GivenTask {
   readonly inOrder: readonly Datum[] | undefined;
 }
 
-export class Expectation {
+export class Expectation implements ExpectedArguments {
   readonly count: number;
   readonly insertions: Insertions;
   readonly classes: readonly TaskClass[];
@@ -102,8 +109,7 @@ export class Expectation {
     if (cls !== first) return false;
     const { data } = this;
     if (inOrder !== undefined) return first.flowNames.every((_, i) => inOrder[i] === data[i]);
-    if (args === null || typeof args !== 'object') return false;
-    return this.same[0].data(args as Record<string, unknown>, data, 0);
+    return isObject(args) && first.flowNames.every((name, i) => args[name] === data[i]);
   }
 
   /** The data, each once. */
@@ -132,19 +138,14 @@ export class Comparison {
   private base: number;
   private readonly isChecked: boolean;
   private readonly take: TakeOpen = (value, place) => this.takeOpen(value, place);
-  private readonly handleOf: ((n: number) => TaskHandle) | undefined;
+  private readonly handles: HandlesInOrder | undefined;
 
   /**
-   * `isChecked`: all names of arguments and options are looked at. `handleOf`: the handle of an insertion on several ranks, where each task
-   * runs where its data belong.
+   * `isChecked`: all names of arguments and options are looked at. `handles`: those of the insertions on several ranks, where each task runs
+   * where its data belong.
    */
-  constructor(
-    expected: Expectation,
-    base: number,
-    isChecked: boolean,
-    handleOf?: (n: number) => TaskHandle,
-  ) {
-    this.handleOf = handleOf;
+  constructor(expected: Expectation, base: number, isChecked: boolean, handles?: HandlesInOrder) {
+    this.handles = handles;
     this.expected = expected;
     this.base = base;
     this.isChecked = isChecked;
@@ -154,7 +155,8 @@ export class Comparison {
   /** Handle of the insertion that was accepted last. */
   get handle(): TaskHandle {
     const last = this.next - 1;
-    return this.handleOf?.(last) ?? (((this.base + last) | 0) as TaskHandle);
+    const { handles } = this;
+    return handles === undefined ? (((this.base + last) | 0) as TaskHandle) : handles.at(last);
   }
 
   /**
@@ -201,7 +203,7 @@ export class Comparison {
 
   /**
    * Whether the next insertion is this one. If it is not, or something is wrong with it, nothing changes. `args` and `inOrder`: see
-   * `InsertionWatch.takes`.
+   * `InsertionWatch.accepts`.
    */
   accepts(
     cls: unknown,
@@ -209,37 +211,36 @@ export class Comparison {
     options: TaskOptions | undefined,
     inOrder?: readonly Datum[],
   ): boolean {
-    const { expected, next } = this;
+    const { expected, next, flowAt, paramAt } = this;
     if (next >= expected.count || cls !== expected.classes[next]) return false;
-    const known = expected.classes[next];
-    const { flowNames, paramNames } = known;
-    const hasNames = inOrder === undefined || paramNames.length > 0;
-    if (hasNames && (args === null || typeof args !== 'object')) return false;
-    const named = args as Record<string, unknown>;
-    const { data, given, open } = expected;
-    const same = expected.same[next];
-    const { flowAt, paramAt } = this;
-    if (inOrder === undefined && !same.data(named, data, flowAt) && guards.recognisedSame)
+    const { flowNames, paramNames } = expected.classes[next];
+    const isSame =
+      inOrder === undefined
+        ? isObject(args) && expected.same[next].all(args, expected, flowAt, paramAt, this.take)
+        : this.isInOrder(inOrder, args);
+    if (!isSame && guards.recognisedSame) return false;
+    if (options === undefined && expected.plain[next] === 0 && guards.recognisedSame) return false;
+    if (options !== undefined && !this.sameOptions(options)) return false;
+    if (this.isChecked && isObject(args) && unknownNames(expected.classes[next], args).length > 0)
       return false;
-    for (let i = 0; i < flowNames.length; i++) {
-      const datum = data[flowAt + i];
-      if (datum.token === undefined) return false;
-      if (inOrder !== undefined && inOrder[i] !== datum && guards.recognisedSame) return false;
-    }
-    if (paramNames.length > 0 && !same.parameters(named, given, open, paramAt, this.take))
-      return false;
-    if (
-      options === undefined
-        ? expected.plain[next] === 0 && guards.recognisedSame
-        : !this.sameOptions(options)
-    )
-      return false;
-    if (hasNames && this.isChecked && unknownNames(known, named).length > 0) return false;
     if (!this.isAt(next)) return false;
     this.flowAt = flowAt + flowNames.length;
     this.paramAt = paramAt + paramNames.length;
     this.next = next + 1;
     return true;
+  }
+
+  /** Whether the next task has these data, which nobody has closed, and these parameters. */
+  private isInOrder(inOrder: readonly Datum[], args: unknown): boolean {
+    const { expected, next, flowAt, paramAt } = this;
+    const { flowNames, paramNames } = expected.classes[next];
+    for (let i = 0; i < flowNames.length; i++) {
+      const datum = expected.data[flowAt + i];
+      if (inOrder[i] !== datum || datum.token === undefined) return false;
+    }
+    if (paramNames.length === 0) return true;
+    const same = expected.same[next];
+    return isObject(args) && same.parameters(args, expected, flowAt, paramAt, this.take);
   }
 
   /** Whether task `next` is still the one to come: arguments and options may have getters, which may insert it, or end the comparison. */
@@ -268,7 +269,7 @@ export class Comparison {
     if (options === null || typeof options !== 'object') return false;
     const { priority = 0, device, rank, after = [] } = options;
     const space = device === undefined ? ANY_DEVICE : spaceNumber(device);
-    const isAlone = this.handleOf === undefined;
+    const isAlone = this.handles === undefined;
     const hasOtherRank = isAlone ? (rank ?? 0) !== 0 : rank !== insertions.ranks.get(n);
     if (hasOtherRank || !Array.isArray(after)) return false;
     if (guards.recognisedSame) {
@@ -283,6 +284,10 @@ export class Comparison {
       !(isEmpty || this.isChecked) || Object.keys(options).every((k) => TASK_OPTIONS.includes(k))
     );
   }
+}
+
+function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return value !== null && typeof value === 'object';
 }
 
 /** NO_DEVICE for what is no device. */

@@ -17,6 +17,22 @@ interface Inserted {
   readonly handles: readonly TaskHandle[];
 }
 
+/** The handles of tasks that are held back one after the other. */
+export class HandlesInOrder {
+  private readonly first: number;
+  private readonly ranks: readonly number[];
+
+  /** `place`: that of the first task. `ranks`: where each of them runs. */
+  constructor(place: number, ranks: readonly number[]) {
+    this.first = HELD + place * MAX_RANKS;
+    this.ranks = ranks;
+  }
+
+  at(n: number): TaskHandle {
+    return (this.first + n * MAX_RANKS + this.ranks[n]) as TaskHandle;
+  }
+}
+
 export class HeldHandles {
   /** Tasks that were held back so far. */
   private count = 0;
@@ -35,10 +51,6 @@ export class HeldHandles {
     const first = this.count;
     this.count += tasks;
     return first;
-  }
-
-  handle(place: number, rank: number): TaskHandle {
-    return (HELD + place * MAX_RANKS + rank) as TaskHandle;
   }
 
   /** The tasks from place `first` on were inserted into a run, with these handles. */

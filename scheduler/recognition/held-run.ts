@@ -12,7 +12,7 @@ import { mix } from '../ranks/call-log.js';
 import type { PlayVote } from '../ranks/play-votes.js';
 import type { Ranks } from '../ranks/ranks.js';
 import { Comparison } from './expectation.js';
-import type { HeldHandles } from './held-handles.js';
+import { HandlesInOrder, type HeldHandles } from './held-handles.js';
 import { insertHeld, insertOnAll, type NoteTask } from './held-tasks.js';
 import type { PlannedSequence, Sequence } from './sequence.js';
 
@@ -69,13 +69,12 @@ export class HeldRun {
     this.sequence = sequence;
     this.of = of;
     this.base = base;
-    const handles = onRanks?.handles;
-    this.first = handles?.take(of.expectation.count) ?? 0;
+    this.first = onRanks?.handles.take(of.expectation.count) ?? 0;
     this.comparison = new Comparison(
       of.expectation,
       base,
       engine.checked,
-      handles && ((n) => handles.handle(this.first + n, of.ranks[n])),
+      onRanks && new HandlesInOrder(this.first, of.ranks),
     );
     const { backend } = engine;
     this.since = backend.now();

@@ -26,7 +26,7 @@ export const MOST_TASKS: number = 2 ** 16;
 /** Insertions apart from the stretch that a run repeats, in lengths of the stretch, after which another one is looked for. */
 const PATIENCE = 3;
 /** Insertions of a run that is held back between two looks at the clock. */
-const TASKS_BETWEEN_LOOKS = 16;
+const TASKS_BETWEEN_LOOKS = 64;
 /** Insertions between two looks at what waiting for stretches costs. */
 const ASKED_AT_ONCE = 4096;
 
@@ -168,27 +168,38 @@ export class RunWatch implements InsertionWatch {
     return recognition.isOnRanks ? recognition.nextTask - this.began : run.inserted;
   }
 
+  accepts(
+    cls: unknown,
+    args: unknown,
+    options: TaskOptions | undefined,
+    inOrder?: readonly Datum[],
+  ): boolean {
+    const { comparison } = this;
+    if (comparison === undefined) return false;
+    const { next } = comparison;
+    if (comparison.accepts(cls, args, options, inOrder)) {
+      if (comparison.next >= this.lookAt) this.looks(comparison);
+      return true;
+    }
+    if (!comparison.isAt(next)) throw this.recognition.reentered(cls as TaskClass);
+    return false;
+  }
+
   takes(
     cls: unknown,
     args: unknown,
     options: TaskOptions | undefined,
     inOrder?: readonly Datum[],
   ): boolean {
-    // The fast path of a recognised run.
     const { comparison } = this;
     const next = comparison?.next ?? 0;
-    if (comparison?.accepts(cls, args, options, inOrder) === true) {
-      if (comparison.next >= this.lookAt) this.looks(comparison);
-      return true;
-    }
     const known = cls as TaskClass | undefined;
-    if (comparison?.isAt(next) === false) throw this.recognition.reentered(known as TaskClass);
     // A task with lists, or with parameters that are data, is inserted as one of another class, which comes here again.
     if (known?.lists !== undefined) return false;
     if (comparison !== undefined || this.isFirst) {
       const hasFields = args !== null && typeof args === 'object';
       if (hasFields && isTaskClass(known) && hasDataParameters(known, args as never)) return false;
-      // Getters were called again.
+      // Getters were called.
       if (comparison?.isAt(next) === false) throw this.recognition.reentered(known as TaskClass);
     }
     if (this.isFirst && this.holds({ cls, args, options, inOrder })) return true;

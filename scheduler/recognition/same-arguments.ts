@@ -9,24 +9,30 @@ type Names = Pick<TaskClass, 'flowNames' | 'paramNames'>;
 /** A parameter that is not open. */
 export const CLOSED = 0;
 
+/** Arguments of tasks, one task after the other. */
+export interface ExpectedArguments {
+  readonly data: readonly Datum[];
+  /** Values of parameters, and what they are: CLOSED, or open. */
+  readonly given: readonly (number | boolean)[];
+  readonly open: Uint8Array;
+}
+
 /** Notes the value of an open parameter. False if it has another kind. */
 export type TakeOpen = (value: unknown, place: number) => boolean;
 
+/** Whether arguments are those from places `flowAt` and `paramAt` on. The values of open parameters are given to `take`. */
+type IsSame = (
+  named: Readonly<Record<string, unknown>>,
+  expected: ExpectedArguments,
+  flowAt: number,
+  paramAt: number,
+  take: TakeOpen,
+) => boolean;
+
 export interface SameArguments {
-  /** Whether the arguments have the data from place `at` on. */
-  readonly data: (
-    named: Readonly<Record<string, unknown>>,
-    data: readonly Datum[],
-    at: number,
-  ) => boolean;
-  /** Whether the arguments have the values from place `at` on. Those of open parameters are given to `take`. */
-  readonly parameters: (
-    named: Readonly<Record<string, unknown>>,
-    given: readonly (number | boolean)[],
-    open: Uint8Array,
-    at: number,
-    take: TakeOpen,
-  ) => boolean;
+  /** The data, which nobody has closed, and the parameters. */
+  readonly all: IsSame;
+  readonly parameters: IsSame;
 }
 
 const compiled: WeakMap<Names, SameArguments> = new WeakMap();
@@ -48,29 +54,36 @@ export function sameArguments(cls: Names): SameArguments {
 
 function compile({ flowNames, paramNames }: Names): SameArguments {
   const field = (name: string): string => `named[${JSON.stringify(name)}]`;
-  const all = (terms: readonly string[]): string => `return ${terms.join(' && ') || 'true'};`;
-  const flows = flowNames.map((name, i) => `${field(name)} === data[at + ${i}]`);
+  const flows = flowNames.map((name, i) => `${field(name)} === data[flowAt + ${i}]`);
+  const areOpen = flowNames.map((_, i) => `data[flowAt + ${i}].token !== undefined`);
   const values = paramNames.map((name, i) => {
-    const place = `at + ${i}`;
+    const place = `paramAt + ${i}`;
     const same = `Object.is(${field(name)}, given[${place}])`;
     return `(open[${place}] === ${CLOSED} ? ${same} : take(${field(name)}, ${place}))`;
   });
-  return {
-    data: new Function('named', 'data', 'at', all(flows)) as SameArguments['data'],
-    parameters: new Function(
-      ...['named', 'given', 'open', 'at', 'take'],
-      all(values),
-    ) as SameArguments['parameters'],
-  };
+  const all = (terms: readonly string[]): IsSame =>
+    new Function(
+      ...['named', '{ data, given, open }', 'flowAt', 'paramAt', 'take'],
+      `return ${terms.join(' && ') || 'true'};`,
+    ) as IsSame;
+  return { all: all([...flows, ...areOpen, ...values]), parameters: all(values) };
 }
 
 /** The same functions, which look the names up. */
 export function byName({ flowNames, paramNames }: Names): SameArguments {
-  return {
-    data: (named, data, at) => flowNames.every((name, i) => named[name] === data[at + i]),
-    parameters: (named, given, open, at, take) =>
-      paramNames.every((name, i) =>
-        open[at + i] === CLOSED ? Object.is(named[name], given[at + i]) : take(named[name], at + i),
-      ),
+  const parameters: IsSame = (named, { given, open }, _, paramAt, take) =>
+    paramNames.every((name, i) => {
+      const place = paramAt + i;
+      if (open[place] !== CLOSED) return take(named[name], place);
+      return Object.is(named[name], given[place]);
+    });
+  const all: IsSame = (named, expected, flowAt, paramAt, take) => {
+    const { data } = expected;
+    return (
+      flowNames.every((name, i) => named[name] === data[flowAt + i]) &&
+      flowNames.every((_, i) => data[flowAt + i].token !== undefined) &&
+      parameters(named, expected, flowAt, paramAt, take)
+    );
   };
+  return { all, parameters };
 }

@@ -44,7 +44,7 @@ import {
 import { checkSize, deviceHint } from './task-memory.js';
 
 export type { ParameterArgument, TaskArguments, TaskGraph, TaskOptions } from './body-types.js';
-export type { GraphRuntime, InsertionWatch, Repetition } from './run-view.js';
+export type { GivenTask, GraphRuntime, InsertionWatch, Repetition } from './run-view.js';
 
 /** Arguments for which the record of a graph has room at first. Runs may be short, and each has a graph. */
 const FEW_ARGUMENTS = 16;
@@ -128,7 +128,7 @@ export class Graph extends RunView implements TaskGraph {
   ): TaskHandle {
     const { engine, run, watch } = this;
     if (watch !== undefined && !watch.isQuiet) {
-      if (watch.takes(cls, args, options)) return watch.handle;
+      if (watch.takes({ cls, args, options, inOrder: undefined })) return watch.handle;
       // What was held back is inserted first, and may fail.
       if (run.error !== undefined) throw run.error;
     }
@@ -184,7 +184,7 @@ export class Graph extends RunView implements TaskGraph {
       return this.insertNamed(cls, data, params, options);
     if (watch?.accepts(cls, params, options, data) === true) return watch.handle;
     if (watch !== undefined && !watch.isQuiet) {
-      if (watch.takes(cls, params, options, data)) return watch.handle;
+      if (watch.takes({ cls, args: params, options, inOrder: data })) return watch.handle;
       if (run.error !== undefined) throw run.error;
     }
     if (this.lastClass !== cls) this.bind(cls);

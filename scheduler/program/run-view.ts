@@ -43,6 +43,16 @@ export interface Repetition {
   readonly ahead: number;
 }
 
+/** A task that the program inserts, in its own words. */
+export interface GivenTask {
+  readonly cls: unknown;
+  /** With `inOrder` only those of parameters count. */
+  readonly args: unknown;
+  readonly options: TaskOptions | undefined;
+  /** Its data by flow, if they are not in `args`; the array may be longer. */
+  readonly inOrder: readonly Datum[] | undefined;
+}
+
 /** Sees the insertions of a run, and may hold them back (scheduler/recognition/). @internal */
 export interface InsertionWatch {
   /** No insertion is held back, and `takes` need not be asked. */
@@ -62,12 +72,7 @@ export interface InsertionWatch {
     inOrder?: readonly Datum[],
   ): boolean;
   /** The same for an insertion that was not accepted: others may be expected from here on. What was held back may be inserted now. */
-  takes(
-    cls: unknown,
-    args: unknown,
-    options: TaskOptions | undefined,
-    inOrder?: readonly Datum[],
-  ): boolean;
+  takes(given: GivenTask): boolean;
   readonly handle: TaskHandle;
   /** Insertions are compared with a stretch that comes again. */
   readonly isInStretches: boolean;

@@ -6,7 +6,7 @@ import { ANY_DEVICE } from '../../stages/task-table.js';
 import type { Insertions } from '../plans/insertions.js';
 import { unknownNames } from '../program/argument-names.js';
 import type { Datum } from '../program/datum.js';
-import type { TaskOptions } from '../program/graph.js';
+import type { GivenTask, TaskOptions } from '../program/graph.js';
 import { TASK_OPTIONS } from '../program/task-arguments.js';
 import { ParameterKind, type Parameters, type TaskClass } from '../program/task-class.js';
 import type { HandlesInOrder } from './held-handles.js';
@@ -22,16 +22,6 @@ import {
 const OPEN = 1;
 /** No space has this number, and no insertion asks for it. */
 const NO_DEVICE = -2;
-
-/** A task that the program inserts, in its own words. */
-export interface GivenTask {
-  readonly cls: unknown;
-  /** With `inOrder` only those of parameters count. */
-  readonly args: unknown;
-  readonly options: TaskOptions | undefined;
-  /** Its data by flow, if they are not in `args`; the array may be longer. */
-  readonly inOrder: readonly Datum[] | undefined;
-}
 
 export class Expectation implements ExpectedArguments {
   readonly count: number;
@@ -213,7 +203,8 @@ export class Comparison {
   ): boolean {
     const { expected, next, flowAt, paramAt } = this;
     if (next >= expected.count || cls !== expected.classes[next]) return false;
-    const { flowNames, paramNames } = expected.classes[next];
+    const known = expected.classes[next];
+    const { flowNames, paramNames } = known;
     const isSame =
       inOrder === undefined
         ? isObject(args) && expected.same[next].all(args, expected, flowAt, paramAt, this.take)
@@ -221,8 +212,8 @@ export class Comparison {
     if (!isSame && guards.recognisedSame) return false;
     if (options === undefined && expected.plain[next] === 0 && guards.recognisedSame) return false;
     if (options !== undefined && !this.sameOptions(options)) return false;
-    if (this.isChecked && isObject(args) && unknownNames(expected.classes[next], args).length > 0)
-      return false;
+    const hasNames = inOrder === undefined || paramNames.length > 0;
+    if (hasNames && this.isChecked && unknownNames(known, args as object).length > 0) return false;
     if (!this.isAt(next)) return false;
     this.flowAt = flowAt + flowNames.length;
     this.paramAt = paramAt + paramNames.length;

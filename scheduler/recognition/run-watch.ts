@@ -7,10 +7,16 @@ import type { RunState } from '../engine/run-state.js';
 import type { ProgramInsertion, TaskInsertion } from '../engine/task-insertion.js';
 import { hasDataParameters } from '../program/class-shapes.js';
 import type { Datum } from '../program/datum.js';
-import type { Graph, InsertionWatch, Repetition, TaskOptions } from '../program/graph.js';
+import type {
+  GivenTask,
+  Graph,
+  InsertionWatch,
+  Repetition,
+  TaskOptions,
+} from '../program/graph.js';
 import { isTaskClass, type TaskClass } from '../program/task-class.js';
 import { ANY_RANK } from '../ranks/insertion.js';
-import type { Comparison, GivenTask } from './expectation.js';
+import type { Comparison } from './expectation.js';
 import type { Glance } from './glance.js';
 import { HeldRun } from './held-run.js';
 import { HeldStretches } from './held-stretches.js';
@@ -185,13 +191,9 @@ export class RunWatch implements InsertionWatch {
     return false;
   }
 
-  takes(
-    cls: unknown,
-    args: unknown,
-    options: TaskOptions | undefined,
-    inOrder?: readonly Datum[],
-  ): boolean {
+  takes(given: GivenTask): boolean {
     const { comparison } = this;
+    const { cls, args } = given;
     const next = comparison?.next ?? 0;
     const known = cls as TaskClass | undefined;
     // A task with lists, or with parameters that are data, is inserted as one of another class, which comes here again.
@@ -202,13 +204,13 @@ export class RunWatch implements InsertionWatch {
       // Getters were called.
       if (comparison?.isAt(next) === false) throw this.recognition.reentered(known as TaskClass);
     }
-    if (this.isFirst && this.holds({ cls, args, options, inOrder })) return true;
-    if (this.held instanceof HeldRun && this.turns({ cls, args, options, inOrder })) return true;
+    if (this.isFirst && this.holds(given)) return true;
+    if (this.held instanceof HeldRun && this.turns(given)) return true;
     if (this.held !== undefined) this.strays(`task ${this.held.compared} is not the expected one`);
     this.recognition.settle();
     if (this.finder?.mayRepeat === true) this.repeats(this.finder);
     if (this.recognition.hasStretches) {
-      if (this.holds({ cls, args, options, inOrder })) return true;
+      if (this.holds(given)) return true;
       if (++this.asked >= ASKED_AT_ONCE) this.recognition.waits(this);
       return false;
     }

@@ -42,11 +42,12 @@ type SmallFigure =
   | 'oneWay'
   /** The same, but none of its tasks can be issued on one rank before the clock starts. */
   | 'behindBody'
+  /** With its insertion, by default options: a run that has come so often is played. */
   | 'withInsertion'
-  /** The same, of a run that has come often enough to be played. */
-  | 'recognised'
   /** The same, from the end of its insertion. */
   | 'again'
+  /** With its insertion, and never played. */
+  | 'unrecognised'
   /** Of a plan that is played. */
   | 'played';
 /** Rates, and their shares of that of plain MPI. */
@@ -63,9 +64,9 @@ export interface PairResult {
 const SMALL_FIGURES: Readonly<Record<SmallFigure, () => Promise<number>>> = {
   oneWay: () => oneWay('kernel'),
   behindBody: () => oneWay('body'),
-  withInsertion: () => chain('off', 'whole'),
-  recognised: () => chain('auto', 'whole'),
+  withInsertion: () => chain('auto', 'whole'),
   again: () => chain('auto', 'inserted'),
+  unrecognised: () => chain('off', 'whole'),
   played,
 };
 const LARGE_FIGURES: Readonly<Record<LargeFigure, () => Promise<number>>> = {

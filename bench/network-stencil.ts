@@ -1,5 +1,6 @@
-// The stencil of the METG measurement over ranks: some columns and one worker per rank, insertion included; in runs that come again
-// and again, and are recognised; or as a plan of some steps that is played. The program by hand is peers/mpi_stencil.cpp.
+// The stencil of the METG measurement over ranks: some columns and one worker per rank, insertion included, in runs that come again
+// and again and are recognised; in pruned runs, which are not; or as a plan of some steps that is played. The program by hand is
+// peers/mpi_stencil.cpp.
 import { fileURLToPath } from 'node:url';
 import { Runtime } from '../index.js';
 import { launchOf } from '../native/launch.js';
@@ -10,14 +11,14 @@ import { underMpirun } from './ranks.js';
 const usage = `usage: node dist/bench/network-stencil.js [options]
 
 Seconds of a stencil on several ranks for each number of kernel iterations per task and of steps, medians of five runs; a JSON
-array. It starts itself under mpirun.
+array. By default each point comes again and again before, until it is played. It starts itself under mpirun.
 
   --points LIST         ITERATIONSxSTEPS, with commas between them (64x400,16384x20)
   --ranks N             ranks (2)
   --columns N           columns per rank (4)
-  --recognised          each point again and again, not pruned, until it is played
+  --unrecognised        pruned runs, which are not recognised: no point is played
   --played              each point as a plan of up to 20 steps, played as often as it takes
-  --before N            runs of a point before those that are timed, if it is recognised or played (40 of at least 1000 steps, 15 of fewer)
+  --before N            runs of a point before those that are timed, unless it is --unrecognised (40 of at least 1000 steps, 15 of fewer)
   --launcher PROGRAM    what starts the ranks (mpirun)
   --help                this text
 `;
@@ -25,7 +26,7 @@ const values = commandLine(usage, {
   points: { type: 'string', default: '64x400,16384x20' },
   ranks: { type: 'string', default: '2' },
   columns: { type: 'string', default: '4' },
-  recognised: { type: 'boolean', default: false },
+  unrecognised: { type: 'boolean', default: false },
   played: { type: 'boolean', default: false },
   before: { type: 'string' },
   launcher: { type: 'string', default: 'mpirun' },
@@ -34,7 +35,7 @@ const ranks = positive(usage, 'ranks', values.ranks);
 const columns = positive(usage, 'columns', values.columns);
 /** Runs before those that are timed. */
 const before = values.before === undefined ? undefined : positive(usage, 'before', values.before);
-if (values.recognised && values.played) usageError(usage, '--recognised or --played, not both');
+if (values.unrecognised && values.played) usageError(usage, '--unrecognised or --played, not both');
 const points = values.points.split(',').map((point) => {
   const [, iterations, steps] =
     /^(\d+)x(\d+)$/.exec(point) ?? usageError(usage, `--points: ${point}`);
@@ -68,8 +69,8 @@ async function repeated(iterations: number, steps: number, runs: number): Promis
   return median(seconds.slice(runs));
 }
 
-/** Seconds of each point, inserted. */
-async function inserted(): Promise<number[]> {
+/** Seconds of each point, inserted and never played. */
+async function unrecognised(): Promise<number[]> {
   const runtime = await Runtime.create({ workers: 1, gpus: 0 });
   const row = makeColumns(runtime, columns * runtime.ranks, 0, runtime.ranks);
   for (let i = 0; i < WARM; i++)
@@ -116,8 +117,8 @@ async function each(seconds: typeof repeated): Promise<number[]> {
 }
 
 function measured(): Promise<number[]> {
-  if (values.played) return each(played);
-  return values.recognised ? each(repeated) : inserted();
+  if (values.unrecognised) return unrecognised();
+  return each(values.played ? played : repeated);
 }
 
 const { launcher, rank } = launchOf();

@@ -15,11 +15,12 @@ describe.each(LIBRARIES)('%s', (library) => {
 
   const compiler = (): string => launcher.replace(/^mpi(run|exec)(\.hydra)?/, 'mpicxx');
 
-  test('both stencils run on 2 and 3 ranks', needing(layers[library]), () => {
+  const patient = { timeout: 180_000, ...needing(layers[library]) };
+  test('both stencils run on 2 and 3 ranks', patient, () => {
     withMpiProgram('mpi_stencil.cpp', compiler(), (byHand) => {
       for (const ranks of [2, 3]) {
         const options = ['--columns', '4', '--points', points.join(',')];
-        const own = [[], ['--recognised', '--before', '7'], ['--played', '--before', '7']].map(
+        const own = [['--before', '7'], ['--unrecognised'], ['--played', '--before', '7']].map(
           (more) =>
             JSON.parse(
               printedByRanks(ranks, [process.execPath, stencil, ...options, ...more], launcher),

@@ -100,9 +100,8 @@ function ownTest({ guard, hazard, breaks, project, file }) {
   }
   rmSync(folder, { recursive: true, force: true });
   const counts = countVitest(found, status ?? 1, { isPartial: true });
-  const needs = counts.skips.find((skip) => skip.remedy !== undefined);
   const seeds = counts.failed === 0 && counts.passed > 0 ? 1 : 0;
-  const missing = counts.failed === 0 && needs !== undefined ? needs : undefined;
+  const missing = missingFor(counts, found, `npx vitest run --project ${project} ${file}`);
   return {
     guard,
     hazard,
@@ -111,6 +110,14 @@ function ownTest({ guard, hazard, breaks, project, file }) {
     test: file,
     ...(missing === undefined ? {} : { missing }),
   };
+}
+
+/** What keeps the tests of a guard from telling anything; undefined if one of them ran. `command` runs them. */
+function missingFor({ failed, skips, problems }, report, command) {
+  if (failed === 0) return skips.find((skip) => skip.remedy !== undefined);
+  const tests = (report?.testResults ?? []).flatMap((each) => each.assertionResults ?? []);
+  if (tests.some(({ status }) => status === 'passed' || status === 'failed')) return undefined;
+  return { what: `a test that runs (${problems[0]})`, remedy: `mend what ${command} reports` };
 }
 
 async function tried(guard) {

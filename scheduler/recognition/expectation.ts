@@ -205,15 +205,22 @@ export class Comparison {
     if (next >= expected.count || cls !== expected.classes[next]) return false;
     const known = expected.classes[next];
     const { flowNames, paramNames } = known;
-    const isSame =
-      inOrder === undefined
-        ? isObject(args) && expected.same[next].all(args, expected, flowAt, paramAt, this.take)
-        : this.isInOrder(inOrder, args);
-    if (!isSame && guards.recognisedSame) return false;
-    if (options === undefined && expected.plain[next] === 0 && guards.recognisedSame) return false;
-    if (options !== undefined && !this.sameOptions(options)) return false;
-    const hasNames = inOrder === undefined || paramNames.length > 0;
-    if (hasNames && this.isChecked && unknownNames(known, args as object).length > 0) return false;
+    try {
+      const isSame =
+        inOrder === undefined
+          ? isObject(args) && expected.same[next].all(args, expected, flowAt, paramAt, this.take)
+          : this.isInOrder(inOrder, args);
+      if (!isSame && guards.recognisedSame) return false;
+      if (options === undefined && expected.plain[next] === 0 && guards.recognisedSame)
+        return false;
+      if (options !== undefined && !this.sameOptions(options)) return false;
+      const hasNames = inOrder === undefined || paramNames.length > 0;
+      if (hasNames && this.isChecked && unknownNames(known, args as object).length > 0)
+        return false;
+    } catch {
+      // Getters threw. The insertion itself reads them again, and names the one.
+      return false;
+    }
     if (!this.isAt(next)) return false;
     this.flowAt = flowAt + flowNames.length;
     this.paramAt = paramAt + paramNames.length;

@@ -200,7 +200,7 @@ export class RunWatch implements InsertionWatch {
     if (known?.lists !== undefined) return false;
     if (comparison !== undefined || this.isFirst) {
       const hasFields = args !== null && typeof args === 'object';
-      if (hasFields && isTaskClass(known) && hasDataParameters(known, args as never)) return false;
+      if (hasFields && isTaskClass(known) && mayHaveData(known, args as never)) return false;
       // Getters were called.
       if (comparison?.isAt(next) === false) throw this.recognition.reentered(known as TaskClass);
     }
@@ -556,4 +556,13 @@ function leastCommonMultiple(a: number, b: number): number {
   let [large, small] = [a, b];
   while (small > 0) [large, small] = [small, large % small];
   return (a / large) * b;
+}
+
+/** Whether parameters are data. Those that cannot be read are none: the insertion reads them again, and names them. */
+function mayHaveData(cls: TaskClass, args: Readonly<Record<string, unknown>>): boolean {
+  try {
+    return hasDataParameters(cls, args);
+  } catch {
+    return false;
+  }
 }

@@ -347,6 +347,11 @@ describe('failures and ends', () => {
   });
 
   test('a misuse while insertions are compared throws what it throws otherwise', async () => {
+    const throwing = [
+      ['ERR_ARGUMENT_TYPE', 'y'],
+      ['ERR_ARGUMENT_TYPE', 'a'],
+      ['ERR_OPTION', 'priority'],
+    ] as const;
     const misuse: [string, (graph: Graph, o: Opened) => unknown][] = [
       ['ERR_MISSING_ARGUMENT', (g, { x, ys }) => g.insert(axpy, { y: ys[0], x, n: N } as never)],
       [
@@ -377,6 +382,19 @@ describe('failures and ends', () => {
           return g.insert(axpy, args);
         },
       ],
+      ...throwing.map(([code, name]): (typeof misuse)[number] => [
+        code,
+        (g, { x, ys }) => {
+          const args = { y: ys[0], x, n: N, a: 1 };
+          const options = {};
+          const get = (): never => {
+            throw new Error('no value');
+          };
+          const of = name === 'priority' ? options : args;
+          Object.defineProperty(of, name, { get, enumerable: true });
+          return g.insert(axpy, args, options);
+        },
+      ]),
     ];
     for (const [code, call] of misuse) {
       const o = await opened();

@@ -93,13 +93,18 @@ export class Expectation implements ExpectedArguments {
     return this.firstParam[Number(n)] + Number(i);
   }
 
-  /** Whether an insertion has the class and the data of the first task. Says so without making anything. */
+  /** Whether an insertion has the class and the data of the first task; not if they cannot be read. Says so without making anything. */
   mayBegin({ cls, args, inOrder }: GivenTask): boolean {
     const [first] = this.classes;
     if (cls !== first) return false;
     const { data } = this;
     if (inOrder !== undefined) return first.flowNames.every((_, i) => inOrder[i] === data[i]);
-    return isObject(args) && first.flowNames.every((name, i) => args[name] === data[i]);
+    if (!isObject(args)) return false;
+    try {
+      return first.flowNames.every((name, i) => args[name] === data[i]);
+    } catch {
+      return false;
+    }
   }
 
   /** The data, each once. */

@@ -99,6 +99,36 @@ describe('a run that repeats a stretch', () => {
     expect(played).toBeGreaterThan(ALL - 1200 + ALL - 60);
   });
 
+  test.each(['y', 'a', 'priority'] as const)('in which a getter of %s throws', async (name) => {
+    await same({}, async (o, seen) => {
+      const { x, ys } = o;
+      const get = (): never => {
+        throw new Error('no value');
+      };
+      const refused = (graph: Graph): void => {
+        const args = { y: ys[0], x, n: N, a: 2 ** -12 };
+        const options = {};
+        const of = name === 'priority' ? options : args;
+        Object.defineProperty(of, name, { get, enumerable: true });
+        try {
+          graph.insert(axpy, args, options);
+        } catch (error) {
+          seen.push((error as HeadraceError).code);
+        }
+      };
+      for (let k = 0; k < 2; k++)
+        await o.runtime.run((graph) => {
+          for (let t = 0; t < STEPS; t++) {
+            // Before stretches are played, between two of them, and at the begin of a run.
+            if (t % 66 === 0) refused(graph);
+            step(graph, o, t);
+          }
+        });
+      expect(seen).toHaveLength(8);
+      return 0;
+    });
+  });
+
   test.each(machines)('with parameters that count its steps: %o', async (more) => {
     const played = await same(more, async (o) =>
       playedOf(
